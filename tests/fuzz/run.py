@@ -1,7 +1,8 @@
 """Fuzzing the whole pipeline: ``python -m tests.fuzz.run --minutes 20`` from the repository.
 
 Takes files of the corpus, damages them at random and tries them (`tests.fuzz.targets`). What fails is written to
-``--failures``, with the traceback beside it; what is fixed goes into the corpus, which a test tries.
+``--failures``, with the traceback beside it; what is fixed goes into the corpus, which a test tries. Each run has a new
+seed, which it prints: with this ``--seed`` the same cases come in the same order.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ def main() -> int:
     """Fuzz, print what was found, and return 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
+    print(f"seed {given.seed}; the same cases: python -m tests.fuzz.run --seed {given.seed} --minutes 60", flush=True)  # noqa: T201
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     signal.signal(signal.SIGPROF, _too_slow)
     draw, inputs = random.Random(given.seed), sorted(seeds().items())
@@ -69,7 +71,7 @@ def main() -> int:
             kind = _tried(Path(folder) / f"rank-0.{name.split('.', 1)[1]}", data)
             found["refused" if kind == "refused" else "failed" if kind else "read"] += 1
             if kind and kind != "refused":
-                _keep(given.failures, kinds, kind, name, data)
+                _keep(given.failures, kinds, kind, name, data, found.total())
     print(dict(found), *(f"{count} × {kind}" for kind, count in kinds.most_common()), sep="\n")  # noqa: T201
     return 1 if kinds else 0
 
@@ -91,7 +93,7 @@ def _tried(path: Path, data: bytes) -> str:
     return ""
 
 
-def _keep(folder: Path, kinds: Counter[str], kind: str, name: str, data: bytes) -> None:
+def _keep(folder: Path, kinds: Counter[str], kind: str, name: str, data: bytes, case: int) -> None:
     """Write the first input of each kind of failure."""
     where = kind.split(": ")[0]
     kinds[where] += 1
@@ -99,7 +101,7 @@ def _keep(folder: Path, kinds: Counter[str], kind: str, name: str, data: bytes) 
         folder.mkdir(exist_ok=True)
         (folder / f"{len(kinds)}-{name}").write_bytes(data)
         (folder / f"{len(kinds)}.txt").write_text(kind)
-        print(f"failed: {kind}", flush=True)  # noqa: T201
+        print(f"failed: case {case}, {name}: {kind}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from types import UnionType
+from types import GenericAlias, UnionType
 from typing import IO, Any, Final, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -62,10 +62,6 @@ _MANY_TEXTS: Final = 16
 names. Doubled, manifests of many ranks grow by a few percent."""
 _PLAIN_BITS: Final = 63
 """Bits of integers that are JSON numbers: others would be refused by Python's limit on digits if they are very long."""
-
-
-_LATEST_NS: Final = 1 << 61
-"""ns; chosen: of times that are nearer, sums fit into 64 bits. Doubled, they may not."""
 
 
 def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
@@ -187,44 +183,52 @@ def read_graph(path: Path) -> DependencyGraph:
             refuse(path, "another release of htagraph wrote it")
         parts = unpack(content["parts"], arrays)
         graph, tree = parts["graph"], parts["tree"]
-        fits = isinstance(graph, DependencyGraph) and isinstance(tree, Tree) and _fits(graph, tree)
     except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError) as error:
         refuse(path, f"it holds no graph ({error})")
-    if not fits:
-        refuse(path, "its parts do not belong together")
+    if not isinstance(graph, DependencyGraph) or not isinstance(tree, Tree):
+        refuse(path, "it holds no graph")
     vars(graph)["tree"] = tree  # where the property keeps what it has computed
     return graph
 
 
 def _verify(path: Path, graph: DependencyGraph) -> None:
     """Refuse a graph that no release has saved: whoever wrote the file can have made digests that fit."""
-    if not _is(graph, DependencyGraph):
+    if not _is(graph, DependencyGraph) or not _is(graph.tree, Tree):
         refuse(path, "a part of it is of another type or length")
-    acts, edges = graph.activities, graph.edges
-    bounds: list[tuple[Array, int, int]] = [
-        (acts.kind, 0, len(ActivityKind)), (edges.kind, 0, len(EdgeKind)), (edges.provenance, 0, len(Provenance)),
-        (edges.confidence, 0, 101), (acts.rank, -1, MAX_RANKS), (acts.lane[: acts.ranked], 0, len(graph.lanes)),
-        *_of_arguments(acts, len(graph.names)),
-        *((times, -_LATEST_NS, _LATEST_NS) for times in (acts.start, acts.duration, edges.lag)),
-    ]  # fmt: skip
-    for trace in graph.traces.values():
-        bounds.append((trace.flows.lane, 0, len(trace.lanes)))
-        for each in (trace.events, trace.instants):
-            bounds += [(each.name, 0, len(trace.names)), (each.category, 0, len(trace.categories))]
-            bounds += [(each.lane, 0, len(trace.lanes)), *_of_arguments(each, len(trace.names))]
-    if not are_within(bounds):
-        refuse(path, "a number in it stands for nothing")
+    acts, tree = graph.activities, graph.tree
+    if len(tree.parent) != len(acts) or not are_within(_references(graph)):
+        refuse(path, "its parts do not belong together")
     try:
         graph.check()
     except GraphError as error:
         refuse(path, str(error))
+    above = tree.parent, acts.parent, np.where(acts.on_device, acts.cause, acts.parent)
+    if not all(_climbs_end(each, tree.first) for each in above):
+        refuse(path, "an activity is above itself")
 
 
-def _of_arguments(table: Activities | Events, names: int) -> Iterator[tuple[Array, int, int]]:
-    for name, column in table.args.items():
-        yield column.rows, 0, len(table)
-        if name in TEXTS:
-            yield column.values, -1, names
+def _references(graph: DependencyGraph) -> Iterator[tuple[Array, int, int]]:
+    """Yield numbers that stand for something, and how many of it there are: compiled code walks along them."""
+    acts, edges, tree, count = graph.activities, graph.edges, graph.tree, len(graph.activities)
+    own: tuple[tuple[Array, int, int], ...] = (
+        (acts.lane[: acts.ranked], 0, len(graph.lanes)), (acts.rank, -1, MAX_RANKS), (edges.activity, -1, count),
+        (acts.kind, 0, len(ActivityKind)), (edges.kind, 0, len(EdgeKind)), (edges.provenance, 0, len(Provenance)),
+        (tree.parent, -1, count), (tree.order, 0, count), (tree.first, 0, count), (tree.stop, 1, count + 1),
+        *((ns, -1 << 61, 1 << 61) for ns in (acts.start, acts.duration, edges.lag)),  # nearer ones add up in 64 bits
+    )  # fmt: skip
+    yield from own
+    tables: list[tuple[Any, Any]] = [(acts, graph)]
+    for trace in graph.traces.values():
+        tables += [(trace.events, trace), (trace.instants, trace)]
+        yield trace.flows.lane, 0, len(trace.lanes)
+    for table, of in tables:
+        names = len(of.names)
+        yield from ((table.name, 0, names), (table.category, 0, len(getattr(of, "categories", of.names))))
+        yield from ((table.lane, -1, len(of.lanes)), *((each.rows, 0, len(table)) for each in table.args.values()))
+        yield from ((each.values, -1, names) for name, each in table.args.items() if name in TEXTS)
+    if (members := graph.matches) is not None:
+        yield from ((each, -1, count) for each in (members.activity, members.join, members.feeds))
+        yield members.collective, 0, members.count
 
 
 def _is(value: Any, hint: Any) -> bool:  # noqa: ANN401
@@ -234,58 +238,30 @@ def _is(value: Any, hint: Any) -> bool:  # noqa: ANN401
         return hint is Any or any(_is(value, each) for each in inner)
     if not isinstance(value, kind or hint):
         return False
-    if kind in (Mapping, tuple):
-        pairs = [(value, inner)] if kind is tuple else [(value, (inner[0], ...)), (value.values(), (inner[1], ...))]
-        return all(_are(tuple(each), of) for each, of in pairs)
+    if kind is Mapping:
+        value, kind, inner = tuple(value.items()), tuple, (GenericAlias(tuple, inner), ...)
+    if kind is tuple:
+        if ... in inner:  # of plain values, one of each type is enough
+            plain = not get_args(inner[0]) and inner[0] not in _CLASSES.values()
+            value = list({type(each): each for each in value}.values()) if plain else value
+            inner = inner[:1] * len(value)
+        return len(value) == len(inner) and all(map(_is, value, inner))
     if kind is np.ndarray:
         of = get_args(inner[1])[0]
         return of is Any or (value.ndim == 1 and value.dtype.type is of)
     fields = _hints(hint) if hint in _CLASSES.values() else {}
-    if not all(_is(getattr(value, name), of) for name, of in fields.items()):
-        return False
-    columns = {len(getattr(value, name)) for name, of in fields.items() if get_origin(of) is np.ndarray}
-    return hint is Matches or len(columns) < 2
+    return all(_is(getattr(value, name), of) for name, of in fields.items()) and _are_even(value, fields)
 
 
-def _are(values: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
-    if len(hints) == 2 and hints[1] is ...:
-        alike = get_args(hints[0]) or hints[0] in _CLASSES.values()  # of plain values, one of each type is enough
-        return all(
-            _is(each, hints[0]) for each in (values if alike else {type(each): each for each in values}.values())
-        )
-    return len(values) == len(hints) and all(map(_is, values, hints))
+def _are_even(value: Any, fields: dict[str, Any]) -> bool:  # noqa: ANN401
+    whole = ("op", "group", "key", "size") if isinstance(value, Matches) else ()  # a row per collective, not per member
+    columns = [name for name, of in fields.items() if get_origin(of) is np.ndarray and name not in whole]
+    return all(len({len(getattr(value, name)) for name in names}) < 2 for names in (whole, columns))
 
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, localns={**_CLASSES, **vars(sys.modules[kind.__module__])})
-
-
-def _fits(graph: DependencyGraph, tree: Tree) -> bool:
-    """Return whether numbers refer to what is there: compiled code walks along them without looking."""
-    acts, edges = graph.activities, graph.edges
-    count, vertices = len(acts), graph.vertex_count
-    references: list[tuple[Array, int, int]] = [
-        (acts.name, 0, len(graph.names)), (acts.category, 0, len(graph.names)), (acts.lane, -1, len(graph.lanes)),
-        (acts.parent, -1, count), (acts.cause, -1, count),
-        (edges.source, 0, vertices), (edges.target, 0, vertices), (edges.activity, -1, count),
-    ]  # fmt: skip
-    references += [(column.rows, 0, count) for column in acts.args.values()]
-    references += [(tree.parent, -1, count), (tree.order, 0, count), (tree.first, 0, count), (tree.stop, 1, count + 1)]
-    same = True
-    if graph.matches is not None:
-        members = graph.matches
-        same = {len(members.op)} == {len(each) for each in (members.group, members.key, members.size)}
-        same &= {len(members.activity)} == {
-            len(each) for each in (members.collective, members.join, members.feeds, members.bytes)
-        }
-        references += [(each, -1, count) for each in (members.activity, members.join, members.feeds)]
-        references.append((members.collective, 0, members.count))
-    same &= {len(getattr(acts, name)) for name in SCHEMA["Activities"] if name != "args"} == {count}
-    same &= {len(getattr(edges, name)) for name in SCHEMA["Edges"]} == {len(edges)}
-    same &= {len(getattr(tree, name)) for name in SCHEMA["Tree"]} == {count}
-    above = tree.parent, acts.parent, np.where(acts.on_device, acts.cause, acts.parent)
-    return same and are_within(references) and all(_climbs_end(each, tree.first) for each in above)
 
 
 def _climbs_end(parent: Array, first: Array) -> bool:

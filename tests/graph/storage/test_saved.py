@@ -21,7 +21,6 @@ from hypothesis.extra import numpy as nst
 import htagraph as hg
 from htagraph import DependencyGraph, HtagraphError
 from htagraph.core.errors import Issue
-from htagraph.graph.clocks import Clock
 from htagraph.graph.storage import saved
 from htagraph.graph.storage.saved import SCHEMA, pack, read_file, unpack, write_file
 from htagraph.trace.columns import Device, Facts, Group, Trace
@@ -227,7 +226,7 @@ def in_a_circle(columns: Any, length: int) -> Any:
         ("matches", lambda columns: replace(columns, size=columns.size[1:])),
         ("graph", lambda graph: graph.activities),
         ("graph", lambda graph: replace(graph, names=list(graph.names))),
-        ("graph", lambda graph: replace(graph, clocks=(Clock("0"),))),
+        ("graph", lambda graph: replace(graph, clocks=(graph.matches,))),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_belong_together_are_refused(part: str, change: Any, tmp_path: Path) -> None:

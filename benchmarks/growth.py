@@ -1,0 +1,392 @@
+"""Whether the time of an answer grows faster than a job: every verb over jobs of n, 2n, 4n and 8n of each parameter.
+
+    python -m benchmarks.growth                                  # the whole grid, some twenty minutes
+    python -m benchmarks.growth --parameters depth --only summary --share 0.1
+
+A job is larger by one parameter: events, ranks, streams, names … . What is measured is processor time of this process,
+less that of a small job; less than 50 ms count as 50 ms. The exponent is that of the power of the size which fits these
+times. What seems to grow too fast is measured again, and the least times count. A verb that is added to
+`htagraph.cli.verbs` is measured without further ado. ``tests/laws/test_growth.py`` runs a small part, with a wider
+limit: machines that test are busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import typer
+
+import htagraph as hg
+from htagraph.cli import main as cli
+from htagraph.cli.verbs import VERBS
+from htagraph.core.errors import HtagraphError
+from htagraph.graph import load as loading
+from htagraph.output import plot
+
+__all__ = ["ASIDE", "LIMIT", "PARAMETERS", "Growth", "commands", "exponent", "grown", "main"]
+
+LIMIT = 1.15
+"""Chosen: sorting many by comparisons has 1.1. Doubled, what is quadratic passes."""
+_SHORT_S = 0.05
+"""Seconds of processor time below which nothing is said. Chosen: so much varies on a busy machine."""
+_LONG_S = 100
+"""Seconds of processor time after which a command is ended."""
+
+Json = dict[str, Any]
+Job = Mapping[int, list[Json]]
+
+# jobs of a size
+
+_PID = 4100
+
+
+def _event(cat: str, name: str, at: float, lasts: float, where: tuple[int, int], **args: object) -> Json:
+    return {
+        "ph": "X", "cat": cat, "name": name, "pid": where[0], "tid": where[1], "ts": at, "dur": lasts, "args": args,
+    }  # fmt: skip
+
+
+def _step(number: int, at: float, lasts: float) -> Json:
+    return _event("user_annotation", f"ProfilerStep#{number}", at, lasts, (_PID, 1))
+
+
+def _work(i: int, at: float, thread: int = 1, stream: int = 7, device: int = 0, name: str = "") -> list[Json]:
+    """Return an operator that launches a kernel, 100 µs in all."""
+    host = (_PID, thread)
+    return [
+        _event("cpu_op", f"aten::mm{name}", at, 40, host, **{"External id": i, "Sequence number": i}),
+        _event("cuda_runtime", "cudaLaunchKernel", at + 10, 5, host, correlation=i, **{"External id": i}),
+        _event("kernel", f"gemm{name}", at + 30, 60, (device, stream), correlation=i, stream=stream, device=device),
+    ]
+
+
+def _collective(i: int, at: float, group: int = 0, ranks: str = "[0, 1]", size: int = 2) -> list[Json]:
+    """Return an all-reduce of a process group, 100 µs in all."""
+    more = {
+        "Collective name": "allreduce", "Process Group Name": str(group), "Process Group Ranks": ranks,
+        "Group size": size, "In msg nelems": 1000, "dtype": "Float", "stream": 20, "device": 0, "correlation": i,
+    }  # fmt: skip
+    return [
+        _event("cuda_runtime", "cudaLaunchKernel", at + 10, 5, (_PID, 1), correlation=i),
+        _event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 30, 60, (0, 20), **more),
+    ]
+
+
+def _alone(events: Sequence[list[Json]], steps: int = 4) -> Job:
+    """Return a job of one rank: pieces of 100 µs, in some steps."""
+    flat = [event for each in events for event in each]
+    length = 100 * len(events) / steps
+    return {0: [_step(number, number * length, length) for number in range(steps)] + flat}
+
+
+def _events(n: int) -> Job:
+    return _alone([_work(i, 100 * i) for i in range(n)])
+
+
+def _ranks(n: int) -> Job:
+    few = f"[0, 1, ..., {n - 1}]"
+    pieces = [_work(i, 100 * i) if i % 4 else _collective(i, 100 * i, ranks=few, size=n) for i in range(16)]
+    return dict.fromkeys(range(n), _alone(pieces)[0])
+
+
+def _streams(n: int) -> Job:
+    return _alone([_work(i, 100 * i, stream=7 + i % n) for i in range(4 * n)])
+
+
+def _threads(n: int) -> Job:
+    return _alone([_work(i, 100 * i, thread=1 + i % n) for i in range(4 * n)])
+
+
+def _devices(n: int) -> Job:
+    return _alone([_work(i, 100 * i, device=i % n) for i in range(4 * n)])
+
+
+def _groups(n: int) -> Job:
+    pieces = [[*_work(2 * i, 200 * i), *_collective(2 * i + 1, 200 * i + 100, group=i)] for i in range(n)]
+    return {rank: _alone(pieces)[0] for rank in (0, 1)}
+
+
+def _collectives(n: int) -> Job:
+    pieces = [[*_work(2 * i, 200 * i), *_collective(2 * i + 1, 200 * i + 100)] for i in range(n)]
+    return {rank: _alone(pieces)[0] for rank in (0, 1)}
+
+
+def _names(n: int) -> Job:
+    return _alone([_work(i, 100 * i, name=f"_{i % n}") for i in range(2 * n)])
+
+
+def _long_names(n: int) -> Job:
+    return _alone([_work(i, 100 * i, name=f"_{i % 20}<{'x, ' * n}>") for i in range(40)])
+
+
+def _steps(n: int) -> Job:
+    return _alone([_work(i, 100 * i) for i in range(2 * n)], steps=n)
+
+
+def _flows(n: int) -> Job:
+    job = _alone([_work(i, 100 * i) for i in range(2 * n)])
+    for i in range(n):
+        both = {"cat": "fwdbwd", "name": "fwdbwd", "id": i, "pid": _PID, "tid": 1}
+        job[0].append({"ph": "s", **both, "ts": 100 * i + 1})
+        job[0].append({"ph": "f", "bp": "e", **both, "ts": 100 * (2 * n - i - 1) + 1})
+    return job
+
+
+def _nested(cat: str) -> Callable[[int], Job]:
+    def job(n: int) -> Job:
+        work = _alone([_work(i, 2 * n + 100 * i) for i in range(64)], steps=1)
+        last = 4 * n + 6400
+        names = ("outer", "middle", "inner")
+        ids = ({"Python id": i, "Python parent id": i - 1} for i in range(n))
+        where = (_PID, 1)
+        around = [_event(cat, f"{names[i % 3]} {i}", i, last - 2 * i, where, **each) for i, each in enumerate(ids)]
+        return {0: [*work[0], *around]}
+
+    return job
+
+
+def _waits(n: int) -> Job:
+    def wait(i: int, at: float) -> list[Json]:
+        host, calls = (_PID, 1), ("cudaStreamSynchronize", "cudaEventRecord", "cudaStreamWaitEvent", "cudaMalloc")
+        return [*_work(2 * i, at), _event("cuda_runtime", calls[i % 4], at + 95, 4, host, correlation=2 * i + 1)]
+
+    return _alone([wait(i, 100 * i) for i in range(n)])
+
+
+def _pauses(n: int) -> Job:
+    return _alone([_work(i, 5000 * i) if i % 2 else [] for i in range(n)], steps=1)
+
+
+def _allocations(n: int) -> Job:
+    def allocated(i: int) -> Json:
+        args = {"Total Allocated": 512 * i, "Bytes": 512 if i % 2 else -512, "Addr": i // 2, "Device Type": 1}
+        return {
+            "ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": _PID, "tid": 1,
+            "ts": 100 * i + 5, "args": {**args, "Device Id": 0},
+        }  # fmt: skip
+
+    return _alone([[*_work(i, 100 * i), allocated(i)] for i in range(n)])
+
+
+def _files(n: int) -> Job:
+    return dict.fromkeys(range(-n, 0), _alone([_work(i, 100 * i) for i in range(2)])[0])
+
+
+PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job]]] = {
+    "events": (8000, _events), "ranks": (48, _ranks), "streams": (1000, _streams), "threads": (1000, _threads),
+    "groups": (2000, _groups), "collectives": (2000, _collectives), "names": (4000, _names),
+    "length of names": (20_000, _long_names), "depth of operators": (1000, _nested("cpu_op")),
+    "depth of annotations": (1000, _nested("user_annotation")),
+    "depth of Python": (1000, _nested("python_function")), "steps": (1000, _steps), "flows": (4000, _flows),
+    "files without rank": (100, _files), "devices": (500, _devices), "waits": (4000, _waits),
+    "pauses": (4000, _pauses), "allocations": (4000, _allocations),
+}  # fmt: skip
+"""By name: the smallest size of the whole grid, and the job of a size."""
+
+
+def _written(job: Job, folder: Path) -> Path:
+    """Write a job, a file per rank; ranks below 0 are files that do not say their rank."""
+    folder.mkdir()
+    texts: dict[int, str] = {}
+    for rank, events in job.items():
+        text = texts.setdefault(id(events), json.dumps(events))
+        info = {"distributedInfo": {"rank": rank, "world_size": len(job)}} if rank >= 0 else {}
+        head = json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 10**18, **info})
+        name = f"rank-{rank}.json" if rank >= 0 else f"trace_{'abcdefghij'[-rank % 10]}{chr(97 - rank // 10)}.json"
+        (folder / name).write_text(f'{head[:-1]}, "traceEvents": {text}}}')
+    return folder
+
+
+def _made(job: Job, folder: Path) -> tuple[Path, Path | None]:
+    """Return where a job was written, and where its graph was saved, if it has one."""
+    _written(job, folder)
+    try:
+        return folder, hg.save(hg.load(folder), folder.with_suffix(".htagraph"))
+    except HtagraphError:  # refused, which must not take long either
+        return folder, None
+
+
+# what is asked of a job
+
+ASIDE = ("mcp", "serve", "schema", "demo", "simulate", "cache", "execution-trace")
+"""Verbs without a job, or without an end; what serve shows is the page of report."""
+_NOT_OF_ONE_JOB = ("diff", "sweep", "what_if")
+_ASKED: Mapping[str, Sequence[str]] = {
+    "critical-path": (
+        "{job}", "{job} --segments -f json --perfetto {out}/a.json", "{job} --graphviz {out}/a.dot -f csv",
+    ),
+    "what-if": (
+        "{job} --network 2", "{job} --scale kind=computation:0.5", "{job} --fix-straggler auto --perfetto {out}/a.json",
+        "{job} --no-overlap", "{job} --remove-sync name=*", "{job} --perfect-overlap", "{job} --sweep network=0.5,2",
+    ),
+    "counters": ("{job} --series -f json --perfetto {out}/a.json",),
+    "patterns": ("{job} --operator aten --overlay {out}",),
+    "kernels": ("{job}", "{job} --by operator", "{job} --by module", "{job} --by annotation", "{job} --by shape"),
+    "compare": ("{job} {job}", "{job} {job} --by path"),
+    "diff": ("{job} {job}",),
+    "plot": tuple(f"{name} {{job}} -o {{out}}/a.html" for name in plot.__all__ if name not in _NOT_OF_ONE_JOB),
+    "report": ("{job} -o {out}/a.html", "{job} {job} --compare -o {out}/a.html"),
+    "validate": ("{job}", "{job} --arguments"),
+    "summary": ("{job}", "{job} --full -f json"),
+}  # fmt: skip
+"""What follows a verb, where this is not the job alone."""
+
+
+def commands() -> list[str]:
+    """Return the lines that are measured: ``{job}`` stands for the job, ``{out}`` for a folder; ``load`` is no verb."""
+    lines = [f"{verb} {asked}" for verb in VERBS if verb not in ASIDE for asked in _ASKED.get(verb, ("{job}",))]
+    return ["load {job}", *lines]
+
+
+class Endless(BaseException):
+    """A command took too long."""
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise Endless
+
+
+def _ran(line: str, job: Path, saved: Path | None) -> float:
+    """Return the processor time of a command, in seconds; the graph is opened, not read."""
+    with tempfile.TemporaryDirectory() as out, contextlib.ExitStack() as stack:
+        for stream in ("stdout", "stderr"):
+            stack.enter_context(patch.object(sys, stream, io.StringIO()))
+        words = line.format(job=job, out=out).split()
+        if line.startswith("load"):
+            began = time.process_time()
+            with contextlib.suppress(HtagraphError):
+                loading.load(job)
+            return time.process_time() - began
+        if saved is not None:
+            stack.enter_context(patch.object(loading, "load", lambda *_, **__: hg.open(saved)))
+        stack.enter_context(patch.object(sys, "argv", ["htagraph", *words]))
+        began = time.process_time()
+        code: Any = 0
+        try:
+            cli.main()
+        except SystemExit as left:
+            code = left.code
+        took = time.process_time() - began
+        said = sys.stderr.getvalue()  # type: ignore[union-attr] # a text
+    if code == typer.BadParameter.exit_code:  # any other error is an answer: that there is no communication, say
+        raise ValueError(said)
+    return took
+
+
+@cache
+def _start(line: str) -> float:
+    """Return the processor time of a command on the smallest job, with what is compiled and imported by then."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = _made(_events(4), Path(folder, "job"))
+        _ran(line, *job)
+        return _ran(line, *job)
+
+
+class Growth:
+    """Seconds of processor time by size; the first is of a small job."""
+
+    def __init__(self, line: str, jobs: Mapping[int, tuple[Path, Path | None]]) -> None:
+        self.line, self._jobs = line, jobs
+        self.seconds = {1: _start(line)}
+        self.endless = False
+        self.measure()
+
+    def measure(self) -> None:
+        """Run the command on each job once more; the least time counts."""
+        for size, (job, saved) in self._jobs.items():
+            signal.setitimer(signal.ITIMER_PROF, _LONG_S)
+            try:
+                took = _ran(self.line, job, saved)
+            except Endless:
+                self.endless = True
+                return
+            finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
+            self.seconds[size] = min(took, self.seconds.get(size, took))
+
+    @property
+    def exponent(self) -> float:
+        """Its growth: infinite where a command did not end, 0 where nothing grows."""
+        return float("inf") if self.endless else exponent(self.seconds)
+
+
+def exponent(seconds: Mapping[int, float]) -> float:
+    """Return the power of the size that fits times, each less the first, which is that of start-up.
+
+    Example:
+        >>> round(exponent({1: 1.0, 10: 2.0, 20: 5.0, 40: 17.0}), 2)
+        2.0
+    """
+    (_, start), *larger = seconds.items()
+    least = max(_SHORT_S, start / 10)
+    sizes, times = np.log([(size, max(took - start, least)) for size, took in larger]).T
+    return float(np.polyfit(sizes, times, 1)[0])
+
+
+def grown(
+    parameter: str, lines: Sequence[str], share: float = 1.0, times: Sequence[int] = (1, 2, 4, 8), runs: int = 5,
+    limit: float = LIMIT,
+) -> Iterator[Growth]:  # fmt: skip
+    """Yield the growth of some commands over jobs of several times a share of a parameter's smallest size.
+
+    Each runs once, and up to so often where it seems to grow too fast: a busy machine only makes times longer.
+    """
+    first, make = PARAMETERS[parameter]
+    signal.signal(signal.SIGPROF, _ended)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = [max(2, int(first * share)) * each for each in times]
+        jobs = {size: _made(make(size), Path(folder, str(size))) for size in sizes}
+        for line in lines:
+            growth = Growth(line, jobs)
+            for _ in range(1, runs):
+                if growth.endless or growth.exponent <= limit:
+                    break
+                growth.measure()
+            yield growth
+
+
+def main() -> int:
+    """Measure, print a row per parameter and command, and return 1 if one grows too fast."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parameters", nargs="*", default=list(PARAMETERS), choices=list(PARAMETERS))
+    parser.add_argument("--only", default="", help="a regular expression for commands")
+    parser.add_argument("--share", type=float, default=1.0, help="of the sizes of the whole grid")
+    parser.add_argument("--runs", type=int, default=5)
+    given = parser.parse_args()
+    os.environ["HTAGRAPH_NO_CACHE"] = "1"
+    lines = [line for line in commands() if re.search(given.only, line)]
+    fast = 0
+    for parameter in given.parameters:
+        for growth in grown(parameter, lines, given.share, runs=given.runs):
+            too_fast = growth.exponent > LIMIT
+            fast += too_fast
+            times = " ".join(f"{took:.2f}" for took in growth.seconds.values())
+            mark = "FAST" if too_fast else ""
+            print(f"{mark:4s} {growth.exponent:5.2f}  {parameter:22s} {growth.line:60s} {times}", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"{fast} grow faster than {LIMIT}; peak {peak:.1f} GB")
+    return bool(fast)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
