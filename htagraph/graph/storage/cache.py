@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
@@ -62,19 +62,20 @@ def cached(
     paths: TracePaths,
     options: Mapping[str, Any],
     where: str | os.PathLike[str] | None,
+    chosen: Callable[[], Collection[TracePath]] | None = None,
 ) -> DependencyGraph:
     """Return the graph of some traces from the cache, or make it and put it there.
 
     The options are JSON: what decides, besides the files, what the graph is. Without `where`, the cache is the user's
-    own.
+    own. If only some of the files are read whole, `chosen` says which; of the others, the state on the disk counts.
     """
     folder, files = cache_folder(where), _files(paths)
     if folder is None or not _is_worth(files):
         return make()
     record = folder / "jobs" / f"{_digest([[_named(file) for file in files], list(files), options])}.json"
     try:
-        states = file_states([path_of(file) for file in files], _known(record))
-    except OSError:  # which loading explains
+        states = file_states([path_of(file) for file in files], _known(record), chosen)
+    except (OSError, HtagraphError):  # which loading explains
         return make()
     by_file = dict(zip(files, states, strict=True))
     content = [[file, files[file], by_file[file].digest] for file in files]
@@ -215,19 +216,30 @@ class FileState:
         return max(self.modified_ns, self.changed_ns) + _SETTLED_NS < self.found_ns
 
 
-def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> list[FileState]:
-    """Return the state of each file with the digest of its bytes; files that are as they were known are not read."""
+def file_states(
+    files: Sequence[TracePath], known: Mapping[str, FileState],
+    chosen: Callable[[], Collection[TracePath]] | None = None,
+) -> list[FileState]:  # fmt: skip
+    """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
+
+    Nor are those that are not `chosen`: their state on the disk stands for their bytes.
+    """
 
     def state(path: TracePath) -> FileState:
         if isinstance(path, RemotePath):
             return _in_store(path)
         now, before = _on_disk(path), known.get(str(path))
-        if before is not None and before.disk == now.disk and before.is_settled:
-            return before
-        return replace(now, digest=bytes_digest(path))
+        return before if before is not None and before.disk == now.disk and before.is_settled else now
+
+    def digested(path: TracePath, state: FileState) -> FileState:
+        if state.digest or isinstance(path, RemotePath):
+            return state
+        return replace(state, digest=bytes_digest(path) if path in read else str(state.disk))
 
     with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
-        return list(threads.map(state, files))
+        states = list(threads.map(state, files))
+        read = {*files} if chosen is None or all(each.digest for each in states) else {*chosen()}
+        return list(threads.map(digested, files, states))
 
 
 def is_unchanged(path: TracePath, state: FileState) -> bool:

@@ -180,7 +180,7 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     """Return the facts that stand before the events: cheap, enough to find a file's rank.
 
     With `and_tail`, a ``distributedInfo`` that is not before the events is looked for behind them, where traces on
-    demand (requested from outside the job) have it: this decompresses the whole file.
+    demand (requested from outside the job) have it: this decompresses the whole of a packed file.
     """
     log = IssueLog(str(path))
     raw: dict[str, Any] = {}
@@ -188,8 +188,8 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     if and_tail and "distributedInfo" not in raw:
         from htagraph.trace.kineto.salvage import salvage_header  # few files have a header behind the events
 
-        tail = b""
-        for piece in iter_bytes(path, log):
+        tail, most = b"", path.stat().st_size - _TAIL_BYTES  # a packed file holds more, and has to be unpacked
+        for piece in iter_bytes(path, log, start=max(0, most)):
             tail = (tail + piece)[-_TAIL_BYTES:]
         raw |= salvage_header(tail, log)
     return _facts(_header(raw, log), raw, log)
