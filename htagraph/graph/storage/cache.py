@@ -62,7 +62,7 @@ def cached(
     paths: TracePaths,
     options: Mapping[str, Any],
     where: str | os.PathLike[str] | None,
-    chosen: Callable[[], Collection[TracePath]] | None = None,
+    chosen: Callable[[], Collection[str]] | None = None,
 ) -> DependencyGraph:
     """Return the graph of some traces from the cache, or make it and put it there.
 
@@ -74,7 +74,9 @@ def cached(
         return make()
     record = folder / "jobs" / f"{_digest([[_named(file) for file in files], list(files), options])}.json"
     try:
-        states = file_states([path_of(file) for file in files], _known(record), chosen)
+        known = _known(record)
+        read = {path for path, state in known.items() if state.digest != str(state.disk)} or (chosen and chosen())
+        states = file_states([path_of(file) for file in files], known, read)
     except (OSError, HtagraphError):  # which loading explains
         return make()
     by_file = dict(zip(files, states, strict=True))
@@ -217,29 +219,23 @@ class FileState:
 
 
 def file_states(
-    files: Sequence[TracePath], known: Mapping[str, FileState],
-    chosen: Callable[[], Collection[TracePath]] | None = None,
-) -> list[FileState]:  # fmt: skip
+    files: Sequence[TracePath], known: Mapping[str, FileState], read: Collection[str] | None = None
+) -> list[FileState]:
     """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
 
-    Nor are those that are not `chosen`: their state on the disk stands for their bytes.
+    If only some are read, what the disk says stands for the bytes of the others.
     """
 
     def state(path: TracePath) -> FileState:
         if isinstance(path, RemotePath):
             return _in_store(path)
         now, before = _on_disk(path), known.get(str(path))
-        return before if before is not None and before.disk == now.disk and before.is_settled else now
-
-    def digested(path: TracePath, state: FileState) -> FileState:
-        if state.digest or isinstance(path, RemotePath):
-            return state
-        return replace(state, digest=bytes_digest(path) if path in read else str(state.disk))
+        if before is not None and before.disk == now.disk and before.is_settled:
+            return before
+        return replace(now, digest=bytes_digest(path) if read is None or str(path) in read else str(now.disk))
 
     with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
-        states = list(threads.map(state, files))
-        read = {*files} if chosen is None or all(each.digest for each in states) else {*chosen()}
-        return list(threads.map(digested, files, states))
+        return list(threads.map(state, files))
 
 
 def is_unchanged(path: TracePath, state: FileState) -> bool:
