@@ -54,9 +54,8 @@ def write_job(folder: Path, ranks: int, *, mixed: bool = False) -> None:
         path = folder / f"rank-{rank}.json.gz"
         if not path.exists():
             own = traces[rank % len(traces)]
-            events = _of_size(own["traceEvents"], next(size for most, size in _SIZES if rank % 256 < most)) if mixed else (
-                own["traceEvents"]
-            )  # fmt: skip
+            size = next(size for most, size in _SIZES if rank % 256 < most) if mixed else len(own["traceEvents"])
+            events = _of_size(own["traceEvents"], size)
             info = {**own["distributedInfo"], "rank": rank}
             header = {**own, "distributedInfo": info, "host_name": f"host-{rank // _PER_HOST}"}
             path.write_bytes(gzip.compress(json.dumps({**header, "traceEvents": events}).encode(), 1))

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ class ReadOptions(NamedTuple):
     release: str = ""
 
 
+@cache
 def release() -> str:
     """Return the release of the program that runs here."""
     try:

@@ -300,7 +300,7 @@ def worked_until(acts: Activities, rows: Array) -> Ints:
 
 
 def _beside(acts: Activities, rows: Array, kind: ActivityKind) -> Ints:
-    """Return the activities of a kind on the ranks of some activities and on the ranks between: few, if asked by rank."""
+    """Return the activities of a kind on the ranks of some activities, and on the ranks between."""
     if not len(rows):
         return np.zeros(0, np.int64)
     first, last = (acts.of_rank(int(find(acts.rank[rows]))) for find in (np.min, np.max))

@@ -164,7 +164,8 @@ def load(  # noqa: PLR0913 - one argument per choice
     if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
         make = partial(load, path, ranks, steps, progress, time=time, python=python)
         options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
-        return cached(make, path, options, None if cache is True else cache)
+        chosen = None if ranks is None else lambda: {str(file.path) for file in _chosen(rank_files(path), ranks)}
+        return cached(make, path, options, None if cache is True else cache, chosen)
     wanted = Wanted(None if steps is None else tuple(steps), python=python)
     parts, skipped = _parts(path, ranks, wanted, time, progress, on_error=on_error, naming=naming)
     skipped += _copies([part.rest for part in parts])

@@ -331,12 +331,7 @@ def _modified(path: TracePath) -> tuple[float, str]:
 
 
 def run_listing(runs: Sequence[Sequence[str]]) -> str:
-    """Return the first runs and the first files of each, in words.
-
-    Example:
-        >>> run_listing([["a.json", "b.json"], ["c.json"]])
-        'run A: a.json, b.json; run B: c.json'
-    """
+    """Return the first runs and the first files of each, in words."""
     more = len(runs) - _MAX_LISTED
     listed = "; ".join(f"run {chr(65 + i)}: {few_of(run)}" for i, run in enumerate(runs[:_MAX_LISTED]))
     return f"{listed}; and {more:,} more runs" if more > 0 else listed

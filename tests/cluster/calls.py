@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from htagraph.cluster.engines import Failed
 
-__all__ = ["doubled", "dying", "dying_once", "hanging_once"]
+__all__ = ["doubled", "dying", "dying_once", "hanging_once", "hindered"]
 
 
 def doubled(number: int) -> int | Failed:
@@ -35,6 +37,15 @@ def hanging_once(number: int, guilty: int, mark: str) -> int:
     if number == guilty and _is_first(mark):
         time.sleep(3600)
     return number
+
+
+def hindered(mark: str, function: Callable[..., Any], item: Any, *given: Any) -> Any:
+    """Return what a function says of a file; the first process that meets rank 1 dies, and that of rank 2 is slow."""
+    rank = getattr(item, "rank", -1)
+    if rank == 1 and _is_first(mark):
+        os._exit(1)
+    time.sleep(rank == 2)
+    return function(item, *given)
 
 
 def _is_first(mark: str) -> bool:

@@ -10,6 +10,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ import htagraph as hg
 from htagraph.cluster import engines as module
 from htagraph.cluster.engines import Engine, Failed, Patience, engine_of, run_each
 from htagraph.core.errors import HtagraphError
-from tests.cluster.calls import doubled, dying, dying_once, hanging_once
+from tests.cluster.calls import doubled, dying, dying_once, hanging_once, hindered
 from tests.reach import DATA, REPOSITORY
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries
@@ -116,6 +118,18 @@ def test_a_job_on_workers_answers_as_one_graph(given: str, request: pytest.Fixtu
     assert not job.missing
     pd.testing.assert_frame_equal(hg.temporal_breakdown(job), hg.temporal_breakdown(local))
     pd.testing.assert_frame_equal(hg.step_times(job), hg.step_times(local))
+    assert job.moments.makespan_ns() == hg.replay(local).makespan_ns
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_and_one_that_is_slow_change_no_answer(tmp_path: Path) -> None:
+    mark, processes = str(tmp_path / "died"), engine_of(2)
+    engine = replace(processes, submit=partial(processes.submit, hindered, mark))
+    job, local = hg.load(DATA / "demo", engine=engine), hg.load(DATA / "demo")
+    assert Path(mark).exists()
+    assert (job.ranks, job.missing) == (local.ranks, ())
+    for analysis in (hg.temporal_breakdown, hg.step_times):
+        pd.testing.assert_frame_equal(analysis(job), analysis(local))
     assert job.moments.makespan_ns() == hg.replay(local).makespan_ns
 
 

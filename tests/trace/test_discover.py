@@ -14,6 +14,7 @@ import pytest
 
 import htagraph
 from htagraph.core.errors import HtagraphError, RankError, TraceError
+from htagraph.trace import discover
 from htagraph.trace.discover import (
     RankedFile,
     checked_rank,
@@ -64,6 +65,21 @@ def test_the_number_in_which_names_differ_is_the_rank(tmp_path: Path) -> None:
         trace(tmp_path / f"kineto_v2_{number}.json")
     found = rank_files(tmp_path)
     assert [(file.rank, file.path.name) for file in found] == [(i, f"kineto_v2_{i}.json") for i in range(11)]
+
+
+def test_numbers_in_the_names_of_very_many_files_are_no_ranks_and_few_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discover, "_MOST_BY_NUMBER", 11)
+    for number in range(12):
+        trace(tmp_path / f"kineto_v2_{number}.json")
+    with pytest.raises(RankError, match=r"no rank in kineto_v2_0\.json, .* and 4 more \(neither"):
+        rank_files(tmp_path)
+    for path in list(tmp_path.iterdir()):
+        path.rename(tmp_path / f"rank0_{path.name}")
+    with pytest.raises(RankError, match=r"run A: .*; run H: [^;]*; and 4 more runs\. Pass") as refused:
+        rank_files(tmp_path)
+    assert len(str(refused.value)) < 1_000
 
 
 def test_a_single_file_is_rank_zero(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
@@ -62,19 +62,22 @@ def cached(
     paths: TracePaths,
     options: Mapping[str, Any],
     where: str | os.PathLike[str] | None,
+    chosen: Callable[[], Collection[str]] | None = None,
 ) -> DependencyGraph:
     """Return the graph of some traces from the cache, or make it and put it there.
 
     The options are JSON: what decides, besides the files, what the graph is. Without `where`, the cache is the user's
-    own.
+    own. If only some of the files are read whole, `chosen` says which; of the others, the state on the disk counts.
     """
     folder, files = cache_folder(where), _files(paths)
     if folder is None or not _is_worth(files):
         return make()
     record = folder / "jobs" / f"{_digest([[_named(file) for file in files], list(files), options])}.json"
     try:
-        states = file_states([path_of(file) for file in files], _known(record))
-    except OSError:  # which loading explains
+        known = _known(record)
+        read = {path for path, state in known.items() if state.digest != str(state.disk)} or (chosen and chosen())
+        states = file_states([path_of(file) for file in files], known, read)
+    except (OSError, HtagraphError):  # which loading explains
         return make()
     by_file = dict(zip(files, states, strict=True))
     content = [[file, files[file], by_file[file].digest] for file in files]
@@ -215,8 +218,13 @@ class FileState:
         return max(self.modified_ns, self.changed_ns) + _SETTLED_NS < self.found_ns
 
 
-def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> list[FileState]:
-    """Return the state of each file with the digest of its bytes; files that are as they were known are not read."""
+def file_states(
+    files: Sequence[TracePath], known: Mapping[str, FileState], read: Collection[str] | None = None
+) -> list[FileState]:
+    """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
+
+    If only some are read, what the disk says stands for the bytes of the others.
+    """
 
     def state(path: TracePath) -> FileState:
         if isinstance(path, RemotePath):
@@ -224,7 +232,7 @@ def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> l
         now, before = _on_disk(path), known.get(str(path))
         if before is not None and before.disk == now.disk and before.is_settled:
             return before
-        return replace(now, digest=bytes_digest(path))
+        return replace(now, digest=bytes_digest(path) if read is None or str(path) in read else str(now.disk))
 
     with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
         return list(threads.map(state, files))

@@ -180,7 +180,7 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     """Return the facts that stand before the events: cheap, enough to find a file's rank.
 
     With `and_tail`, a ``distributedInfo`` that is not before the events is looked for behind them, where traces on
-    demand (requested from outside the job) have it: this decompresses the whole file.
+    demand (requested from outside the job) have it: this decompresses the whole of a packed file.
     """
     log = IssueLog(str(path))
     raw: dict[str, Any] = {}
@@ -188,8 +188,8 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     if and_tail and "distributedInfo" not in raw:
         from htagraph.trace.kineto.salvage import salvage_header  # few files have a header behind the events
 
-        tail = b""
-        for piece in iter_bytes(path, log):
+        tail, most = b"", path.stat().st_size - _TAIL_BYTES  # a packed file holds more, and has to be unpacked
+        for piece in iter_bytes(path, log, start=max(0, most)):
             tail = (tail + piece)[-_TAIL_BYTES:]
         raw |= salvage_header(tail, log)
     return _facts(_header(raw, log), raw, log)
@@ -236,6 +236,10 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
     if not 0 <= (info.world_size or 0) <= MAX_RANKS:
         log.add("header_key_lost", f"world_size {info.world_size} is no number of ranks; ignored")
         info = info.model_copy(update={"world_size": None})
+    listed: list[Any] = [each.ranks for each in info.pg_config]
+    for number, ranks in enumerate(listed):
+        if isinstance(ranks, list):
+            listed[number], raw["distributedInfo"]["pg_config"][number]["ranks"] = _shared(tuple(ranks))
     run = {
         "world size": info.world_size,
         "job": header.job_name,
@@ -245,8 +249,8 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
     return Facts(
         rank=info.rank, world_size=info.world_size or 0, backend=info.backend or "", host=header.host_name or "",
         groups=tuple(
-            Group(each.pg_name or "", each.pg_desc or "", each.pg_size, listed)
-            for each, listed in zip(info.pg_config, _listed(info, raw), strict=True)
+            Group(each.pg_name or "", each.pg_desc or "", each.pg_size, ranks)
+            for each, ranks in zip(info.pg_config, listed, strict=True)
         ),
         devices=tuple(Device(each.id, each.name or "") for each in header.device_properties),
         job=header.job_name or "", run=", ".join(f"{what} {value}" for what, value in run.items() if value is not None),
@@ -256,21 +260,9 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
     )  # fmt: skip
 
 
-def _listed(info: DistributedInfo, raw: Mapping[str, Any]) -> Iterator[tuple[int, ...] | str | None]:
-    """Yield the ranks of each process group, and let the header share them with those of the job's other files.
-
-    Each file lists all ranks, so lists of their own would grow with the square of the ranks.
-    """
-    for number, group in enumerate(info.pg_config):
-        if isinstance(group.ranks, list):
-            shared, raw["distributedInfo"]["pg_config"][number]["ranks"] = _shared(tuple(group.ranks))
-            yield shared
-        else:
-            yield group.ranks
-
-
 @lru_cache
 def _shared(ranks: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
+    """Return ranks for groups and for headers: each file lists all ranks, so they are shared by the files of a job."""
     return ranks, list(ranks)
 
 
