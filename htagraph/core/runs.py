@@ -52,7 +52,7 @@ class Runs:
 
     def reweighted(self, lag: Array, gap: Array, head: Array) -> Runs | None:
         """Return the runs with other weights; None where an end that is left out may be the last one then."""
-        length, pause = np.zeros(len(self.length), np.int64), np.zeros(len(self.pause), np.int64)
+        length, pause = np.zeros_like(self.length), np.zeros_like(self.pause)
         lag, gap, target = for_reading(lag, np.int64), for_reading(gap, np.int64), for_reading(self.target, np.int32)
         covered = _measure(length, pause, lag, gap, self.run, self.run_of_gap, self.covers, target)
         return replace(self, lag=lag, gap=gap, length=length, pause=pause, head=head[self.joins]) if covered else None
@@ -66,14 +66,11 @@ class Runs:
         where the DAG has a cycle then, or where waits are between other vertices than joins.
         """
         length, pause = self.length.copy(), self.pause.copy()
-        changed = self.covers[edges] & (lags < 0)
-        if changed.any() or (gaps < 0).any():
+        if (self.covers[edges] & (lags < 0)).any() or ((gaps < 0) & (self.gap[vertices] >= 0)).any():
             return None
-        for rows, own, change in ((edges, self.run, lags - self.lag[edges]),
-                                  (vertices, self.run_of_gap, gaps - self.gap[vertices])):  # fmt: skip
-            number = own[rows]
-            np.add.at(length, number[number >= 0], change[number >= 0])
-            np.add.at(pause, -2 - number[number < -1], change[number < -1])
+        of_edges, of_vertices = (edges, lags, self.lag, self.run), (vertices, gaps, self.gap, self.run_of_gap)
+        for rows, values, before, own in (of_edges, of_vertices):
+            _shift(length, pause, *(for_reading(each, np.int64) for each in (rows, values, before)), own)
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
         if waits is None:
             return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
@@ -103,12 +100,11 @@ class Runs:
         Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
         multiplied, too.
         """
-        length, pause = self.length.copy(), self.pause.copy()
-        rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
-        weights = (for_reading(self.lag, np.int64), for_reading(self.gap, np.int64))
-        _shorten(length, pause, rows, fixed, vertices, *weights, self.run, self.run_of_gap, factor)
-        joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
-        return int(schedule(joins, self.offsets, runs, self.source, length, pause, self.head)[self.last].max())
+        (lag, gap) = self.lag[edges] - fixed, self.gap[gaps]
+        lags, pauses = (np.where(each > 0, np.rint(each * factor), each).astype(np.int64) for each in (lag, gap))
+        moments = self.moments(edges, fixed + lags, gaps, pauses)
+        assert moments is not None  # what is multiplied does not become negative
+        return int(moments[self.last].max())
 
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
@@ -125,12 +121,8 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     in_offsets, out_offsets, lag, gap, head = (
         for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
     )
-    leaves, is_last, covered = (
-        np.zeros(count, np.int32),
-        marked([] if kept is None else kept, count),
-        np.zeros(count, np.bool_),
-    )
-    covers = np.zeros(len(lag), np.bool_)
+    is_last = marked([] if kept is None else kept, count)
+    leaves, covered, covers = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(len(lag), np.bool_)
     _find_last(leaves, is_last, covered, covers, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
     run, through = np.full(len(lag), -1, np.int32), np.full(count, -1, np.int32)
     entries, offsets, joins = np.empty(len(lag), np.int32), np.empty(count + 1, np.int32), np.empty(count, np.int32)
@@ -207,23 +199,14 @@ def _divide(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _shorten(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    length: Array, pause: Array, edges: Array, fixed: Array, gaps: Array, lag: Array, gap: Array, run: Array,
-    run_of_gap: Array, factor: float,
-) -> None:  # fmt: skip
-    """Take what is saved off the runs and joins."""
-    for i in range(len(edges)):
-        number, time = run[edges[i]], lag[edges[i]] - fixed[i]
-        if number >= 0 and time > 0:
-            length[number] -= time - np.int64(np.rint(time * factor))
-    for vertex in gaps:
-        number, time = run_of_gap[vertex], gap[vertex]
-        if number != -1 and time > 0:
-            saved = time - np.int64(np.rint(time * factor))
-            if number >= 0:
-                length[number] -= saved
-            else:
-                pause[-2 - number] -= saved
+def _shift(length: Array, pause: Array, rows: Array, values: Array, before: Array, own: Array) -> None:
+    """Let runs and joins have other weights than before."""
+    for i in range(len(rows)):
+        number, change = own[rows[i]], values[i] - before[rows[i]]
+        if number >= 0:
+            length[number] += change
+        elif number < -1:
+            pause[-2 - number] += change
 
 
 @njit(cache=True, nogil=True)

@@ -275,7 +275,7 @@ def _host_time(state: State) -> OwnTime:
     more = ~np.isin(held.edges, time.edges[own])
     return OwnTime(
         np.concatenate((time.edges[own], held.edges[more])), np.concatenate((time.fixed[own], held.fixed[more])),
-        np.union1d(time.gaps, held.gaps),
+        distinct(np.concatenate((time.gaps, held.gaps)), state.graph.vertex_count),
     )  # fmt: skip
 
 

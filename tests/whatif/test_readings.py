@@ -15,7 +15,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.readings import (
     DOUBTS,
-    Reader,
+    in_runs,
     under,
     with_hosts_in_transfers,
     with_quick_messages,
@@ -205,13 +205,12 @@ def test_runs_say_what_a_replay_under_each_reading_says(graph: DependencyGraph) 
     doubtful = _with_doubt(graph)
     if not doubtful.awake.any():
         return
+    ends, spans = 2 * np.flatnonzero(doubtful.awake) + 1, doubtful.step_spans
     for state in (initial(doubtful), hg.what_if(doubtful).infinite_host().state):
-        reader, ends = Reader(state), 2 * np.flatnonzero(doubtful.awake) + 1
+        told = in_runs(state, lambda _, time, last: (last, time[spans.end].copy()))
         for reading in DOUBTS.values():
-            known, found = reader.moments(reading)
-            other = under(reading, state)
-            if known:
-                assert (found is None) == (other is None)
-                assert other is None or found[reader.runs.last].max() == moments(other)[ends].max()
-                spans = doubtful.step_spans
-                assert other is None or (found[reader.runs.place(spans.end)] == moments(other)[spans.end]).all()
+            (known, found), other = told(reading), under(reading, state)
+            assert not known or (found is None) == (other is None)
+            if found and other:
+                assert found[0] == moments(other)[ends].max()
+                assert (found[1] == moments(other)[spans.end]).all()
