@@ -7,7 +7,6 @@ the end of the DAG with other weights is known from a tenth of it, to the nanose
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +44,8 @@ class Runs:
     """The joins of which one ends last."""
     joins: npt.NDArray[np.int32]
     """The vertex of each join, each after its predecessors."""
+    place: npt.NDArray[np.int32]
+    """The number of the join that each vertex is; -1 for none."""
     target: Array
     """Of each edge of the DAG."""
     covers: npt.NDArray[np.bool_]
@@ -68,31 +69,26 @@ class Runs:
         length, pause = self.length.copy(), self.pause.copy()
         if (self.covers[edges] & (lags < 0)).any() or ((gaps < 0) & (self.gap[vertices] >= 0)).any():
             return None
-        of_edges, of_vertices = (edges, lags, self.lag, self.run), (vertices, gaps, self.gap, self.run_of_gap)
-        for rows, values, before, own in (of_edges, of_vertices):
-            _shift(length, pause, *(for_reading(each, np.int64) for each in (rows, values, before)), own)
+        changes = (edges, self.run, lags - self.lag[edges]), (vertices, self.run_of_gap, gaps - self.gap[vertices])
+        for rows, own, change in changes:
+            number = own[rows]
+            np.add.at(length, number[number >= 0], change[number >= 0])
+            np.add.at(pause, -2 - number[number < -1], change[number < -1])
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
         if waits is None:
             return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
-        source, to = (self.place(each) for each in waits[:2])
+        source, to = (self.place[each] for each in waits[:2])
+        if min(source.min(initial=0), to.min(initial=0)) < 0:
+            return None
         sources = np.concatenate((self.source, source)).astype(np.int32)
         targets = np.concatenate((np.repeat(joins, np.diff(self.offsets)), to)).astype(np.int32)
         if (source >= to).any():
             offsets, leaving = counting_order(sources, len(joins))
             joins = chain_order(offsets, targets[leaving])
-        if len(joins) < len(pause) or (self.joins[np.append(source, to)] != np.append(*waits[:2])).any():
+        if len(joins) < len(pause):
             return None
         offsets, entering = counting_order(targets, len(pause))
         return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
-
-    def place(self, vertices: Array) -> Array:
-        """Return the number of the join that each of some vertices is."""
-        at = np.searchsorted(self.joins, vertices, sorter=self._by_vertex)
-        return self._by_vertex[np.minimum(at, len(self.joins) - 1)]
-
-    @cached_property
-    def _by_vertex(self) -> Array:
-        return np.argsort(self.joins)
 
     def end(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> int:
         """Return when the DAG ends if some lags and gaps are multiplied, each rounded to whole ns.
@@ -100,20 +96,21 @@ class Runs:
         Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
         multiplied, too.
         """
-        (lag, gap) = self.lag[edges] - fixed, self.gap[gaps]
-        lags, pauses = (np.where(each > 0, np.rint(each * factor), each).astype(np.int64) for each in (lag, gap))
-        moments = self.moments(edges, fixed + lags, gaps, pauses)
-        assert moments is not None  # what is multiplied does not become negative
-        return int(moments[self.last].max())
+        length, pause = self.length.copy(), self.pause.copy()
+        rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
+        weights = (for_reading(self.lag, np.int64), for_reading(self.gap, np.int64))
+        _shorten(length, pause, rows, fixed, vertices, *weights, self.run, self.run_of_gap, factor)
+        joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
+        return int(schedule(joins, self.offsets, runs, self.source, length, pause, self.head)[self.last].max())
 
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, out_offsets: Array, source: Array, target: Array, lag: Array,
-    gap: Array, head: Array, ends: npt.NDArray[np.bool_], kept: Array | None = None,
+    gap: Array, head: Array, ends: npt.NDArray[np.bool_], named: Array | None = None,
 ) -> Runs:  # fmt: skip
     """Return the runs of a DAG.
 
-    `ends` marks the vertices that count for the end of the DAG, one at least; `kept` are vertices that shall be joins;
+    `ends` marks the vertices that count for the end of the DAG, one at least; `named` are vertices that shall be joins;
     see `traverse` for the other arguments.
     """
     count = len(order)
@@ -121,7 +118,7 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     in_offsets, out_offsets, lag, gap, head = (
         for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
     )
-    is_last = marked([] if kept is None else kept, count)
+    is_last = marked([] if named is None else named, count)
     leaves, covered, covers = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(len(lag), np.bool_)
     _find_last(leaves, is_last, covered, covers, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
     run, through = np.full(len(lag), -1, np.int32), np.full(count, -1, np.int32)
@@ -139,7 +136,7 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     return Runs(
         lag, gap, number[run], of_gap, offsets[: kept + 1].astype(np.int64), begins[entries],
         length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero((is_last & ends)[joins]), joins,
-        target, covers,
+        place, target, covers,
     )  # fmt: skip
 
 
@@ -199,14 +196,23 @@ def _divide(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _shift(length: Array, pause: Array, rows: Array, values: Array, before: Array, own: Array) -> None:
-    """Let runs and joins have other weights than before."""
-    for i in range(len(rows)):
-        number, change = own[rows[i]], values[i] - before[rows[i]]
-        if number >= 0:
-            length[number] += change
-        elif number < -1:
-            pause[-2 - number] += change
+def _shorten(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    length: Array, pause: Array, edges: Array, fixed: Array, gaps: Array, lag: Array, gap: Array, run: Array,
+    run_of_gap: Array, factor: float,
+) -> None:  # fmt: skip
+    """Take what is saved off the runs and joins."""
+    for i in range(len(edges)):
+        number, time = run[edges[i]], lag[edges[i]] - fixed[i]
+        if number >= 0 and time > 0:
+            length[number] -= time - np.int64(np.rint(time * factor))
+    for vertex in gaps:
+        number, time = run_of_gap[vertex], gap[vertex]
+        if number != -1 and time > 0:
+            saved = time - np.int64(np.rint(time * factor))
+            if number >= 0:
+                length[number] -= saved
+            else:
+                pause[-2 - number] -= saved
 
 
 @njit(cache=True, nogil=True)

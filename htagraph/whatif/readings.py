@@ -84,7 +84,7 @@ def in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple
     """
     graph, runs, time = state.graph, runs_of_state(state), np.zeros(state.graph.vertex_count, np.int64)
     marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
-    places, (lag, gap) = runs.place(marks), (Parts.of(each, classed=False) for each in (state.lag, state.gap))
+    places, (lag, gap) = runs.place[marks], (Parts.of(each, classed=False) for each in (state.lag, state.gap))
 
     def of(doubt: Doubt) -> tuple[bool, tuple[float, Array] | None]:
         parts = doubt(state, lambda: ClassParts(graph.edges.source, graph.edges.target, lag, gap, gap, ()))
@@ -134,8 +134,8 @@ def _runs(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Runs:
 
 def _with_edges(parts: ClassParts, waits: Edges, *lag: Array) -> ClassParts:
     """Return the weights with more edges; their lags are the first columns of `Parts`, ns."""
-    rest, mask, amount = *lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag))
-    return replace(parts, waits=waits, added=(rest, mask, amount))
+    columns = [*lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag))]
+    return replace(parts, waits=waits, added=(columns[0], columns[1], columns[2]))
 
 
 def _waits(source: Array, target: Array, lag: Array, activity: Array | int = -1) -> Edges:
@@ -198,19 +198,11 @@ def with_waits_for_absent_ranks(state: State, parts_of: Callable[[], ClassParts]
     return parts
 
 
-def without_unexplained_pauses(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+def without_unexplained_pauses(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts:
     """Let pauses that nothing explains vanish."""
-    rows = _unexplained(state.graph)
-    if not len(rows):
-        return None
     parts = parts_of()
-    parts.gap.fix(rows, 0)
+    parts.gap.fix(np.flatnonzero(of_kinds(state.graph.gap_kind, UNEXPLAINED)), 0)
     return parts
-
-
-@once
-def _unexplained(graph: DependencyGraph) -> Array:
-    return np.flatnonzero(of_kinds(graph.gap_kind, UNEXPLAINED))
 
 
 @once
