@@ -334,7 +334,6 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
         msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
         raise typer.BadParameter(msg, param_hint="--time")
     time = window(reading.time)
-    keep_memory()
     with progress("reading") as advance:
         from htagraph.graph.load import load
         from htagraph.trace.discover import find_files
@@ -347,6 +346,7 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
             if len(find_files(paths)) < 2:
                 raise
             job = read(on_error="skip")
+    keep_memory()  # not while it is read, when much memory is needed once
     _warn(job.issues)
     analysing()
     return job

@@ -26,14 +26,10 @@ def keep_memory() -> None:
     glibc gives columns of 32 MB and more back to the system, which clears them for the next column: of a job of some
     million events that takes as long as all else. In one arena, what a thread frees serves the others.
     """
+    no_mappings, no_trimming, one_arena = (-4, 0), (-1, 0x7FFFFFFF), (-8, 1)  # as malloc.h numbers them
     with suppress(AttributeError, OSError, TypeError):
-        adjust = ctypes.CDLL(None).mallopt
-        for name, value in (
-            (-4, 0),
-            (-1, 0x7FFFFFFF),
-            (-8, 1),
-        ):  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_ARENA_MAX of malloc.h
-            adjust(name, value)
+        for option in (no_mappings, no_trimming, one_arena):
+            ctypes.CDLL(None).mallopt(*option)
 
 
 Item = TypeVar("Item")

@@ -29,9 +29,11 @@ def nearest(above: Array, wanted: Array, rows: npt.ArrayLike) -> npt.NDArray[np.
     """
     ancestor = np.array(rows, np.int64)
     if ancestor.size >= _MANY_ROWS:
-        from htagraph.core.traverse import climb  # numba takes a moment to load
+        from htagraph.core.compiled import for_reading  # numba takes a moment to load
+        from htagraph.core.traverse import climb
 
-        reached = climb(above, wanted, ancestor.ravel(), _LEVELS)
+        columns = for_reading(above, np.int64), for_reading(wanted, np.bool_), for_reading(ancestor.ravel(), np.int64)
+        reached = climb(*columns, _LEVELS)
     else:
         reached = _climbed(above, wanted, ancestor.ravel())
     deeper = np.flatnonzero(reached >= 0)

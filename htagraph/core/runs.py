@@ -7,7 +7,6 @@ the end of the DAG with other weights is known from a tenth of it, to the nanose
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +44,8 @@ class Runs:
     """The joins of which one ends last."""
     joins: npt.NDArray[np.int32]
     """The vertex of each join, each after its predecessors."""
+    place: npt.NDArray[np.int32]
+    """The number of the join that each vertex is; -1 for none."""
     target: Array
     """Of each edge of the DAG."""
     covers: npt.NDArray[np.bool_]
@@ -52,7 +53,7 @@ class Runs:
 
     def reweighted(self, lag: Array, gap: Array, head: Array) -> Runs | None:
         """Return the runs with other weights; None where an end that is left out may be the last one then."""
-        length, pause = np.zeros(len(self.length), np.int64), np.zeros(len(self.pause), np.int64)
+        length, pause = np.zeros_like(self.length), np.zeros_like(self.pause)
         lag, gap, target = for_reading(lag, np.int64), for_reading(gap, np.int64), for_reading(self.target, np.int32)
         covered = _measure(length, pause, lag, gap, self.run, self.run_of_gap, self.covers, target)
         return replace(self, lag=lag, gap=gap, length=length, pause=pause, head=head[self.joins]) if covered else None
@@ -66,36 +67,28 @@ class Runs:
         where the DAG has a cycle then, or where waits are between other vertices than joins.
         """
         length, pause = self.length.copy(), self.pause.copy()
-        changed = self.covers[edges] & (lags < 0)
-        if changed.any() or (gaps < 0).any():
+        if (self.covers[edges] & (lags < 0)).any() or ((gaps < 0) & (self.gap[vertices] >= 0)).any():
             return None
-        for rows, own, change in ((edges, self.run, lags - self.lag[edges]),
-                                  (vertices, self.run_of_gap, gaps - self.gap[vertices])):  # fmt: skip
+        changes = (edges, self.run, lags - self.lag[edges]), (vertices, self.run_of_gap, gaps - self.gap[vertices])
+        for rows, own, change in changes:
             number = own[rows]
             np.add.at(length, number[number >= 0], change[number >= 0])
             np.add.at(pause, -2 - number[number < -1], change[number < -1])
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
         if waits is None:
             return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
-        source, to = (self.place(each) for each in waits[:2])
+        source, to = (self.place[each] for each in waits[:2])
+        if min(source.min(initial=0), to.min(initial=0)) < 0:
+            return None
         sources = np.concatenate((self.source, source)).astype(np.int32)
         targets = np.concatenate((np.repeat(joins, np.diff(self.offsets)), to)).astype(np.int32)
         if (source >= to).any():
             offsets, leaving = counting_order(sources, len(joins))
             joins = chain_order(offsets, targets[leaving])
-        if len(joins) < len(pause) or (self.joins[np.append(source, to)] != np.append(*waits[:2])).any():
+        if len(joins) < len(pause):
             return None
         offsets, entering = counting_order(targets, len(pause))
         return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
-
-    def place(self, vertices: Array) -> Array:
-        """Return the number of the join that each of some vertices is."""
-        at = np.searchsorted(self.joins, vertices, sorter=self._by_vertex)
-        return self._by_vertex[np.minimum(at, len(self.joins) - 1)]
-
-    @cached_property
-    def _by_vertex(self) -> Array:
-        return np.argsort(self.joins)
 
     def end(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> int:
         """Return when the DAG ends if some lags and gaps are multiplied, each rounded to whole ns.
@@ -113,11 +106,11 @@ class Runs:
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, out_offsets: Array, source: Array, target: Array, lag: Array,
-    gap: Array, head: Array, ends: npt.NDArray[np.bool_], kept: Array | None = None,
+    gap: Array, head: Array, ends: npt.NDArray[np.bool_], named: Array | None = None,
 ) -> Runs:  # fmt: skip
     """Return the runs of a DAG.
 
-    `ends` marks the vertices that count for the end of the DAG, one at least; `kept` are vertices that shall be joins;
+    `ends` marks the vertices that count for the end of the DAG, one at least; `named` are vertices that shall be joins;
     see `traverse` for the other arguments.
     """
     count = len(order)
@@ -125,12 +118,8 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     in_offsets, out_offsets, lag, gap, head = (
         for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
     )
-    leaves, is_last, covered = (
-        np.zeros(count, np.int32),
-        marked([] if kept is None else kept, count),
-        np.zeros(count, np.bool_),
-    )
-    covers = np.zeros(len(lag), np.bool_)
+    is_last = marked([] if named is None else named, count)
+    leaves, covered, covers = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(len(lag), np.bool_)
     _find_last(leaves, is_last, covered, covers, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
     run, through = np.full(len(lag), -1, np.int32), np.full(count, -1, np.int32)
     entries, offsets, joins = np.empty(len(lag), np.int32), np.empty(count + 1, np.int32), np.empty(count, np.int32)
@@ -147,7 +136,7 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     return Runs(
         lag, gap, number[run], of_gap, offsets[: kept + 1].astype(np.int64), begins[entries],
         length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero((is_last & ends)[joins]), joins,
-        target, covers,
+        place, target, covers,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -54,9 +54,6 @@ from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
-
-if TYPE_CHECKING:
-    from htagraph.whatif.outcome import Outcome
 
 __all__ = ["REMEDY"]
 
@@ -363,9 +360,9 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
 
 def _when(results: Results) -> list[Claim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
-    claims, makespan = list[Claim](), results.makespan_ns
-    for kind, (find, *_) in _KINDS.items() if makespan else ():
-        best, gain = None, 0.0
+    claims, makespan = [], results.makespan_ns
+    for kind, (find, *_) in _KINDS.items():
+        of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
         for text, changes, rows in find(results.graph):
@@ -374,30 +371,24 @@ def _when(results: Results) -> list[Claim]:
                 for option, value in changes:
                     scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)
                 outcome = scenario.run()
+                small = 100_000 * usual_us(outcome) < MIN_PERCENT * makespan  # to be named, but for other steps
+                if not makespan or (small and not results.usual):
+                    continue
+                options = tuple(word for pair in changes for word in pair)
+                name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
+                facts = {"text": text, "options": options, "steps": results.steps, "name": name}
+                facts["sends"] = find in (_messages, _calls)
+                shown = tuple(rows[:MOST_ROWS].tolist())
+                claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
                 steps = results.graph.activities.step[rows]
-                apart = bool(results.usual) and not np.isin(steps, results.usual).any()  # a part of other steps
-                us, whole = (outcome.saved_ns / 1000, outcome.baseline_ns) if apart else (usual_us(outcome), makespan)
-                if 100_000 * us / whole >= MIN_PERCENT and us > gain:
-                    best, gain = (text, changes, rows, outcome, apart), us
-        claims += [] if best is None else [_claim(results, kind, *best)]
+                if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
+                    whole, saved_ns = outcome.baseline_ns, outcome.saved_ns
+                    facts |= {"steps": 0, "percent": 100 * saved_ns / whole, "makespan_us": whole / 1000}
+                    claim = replace(claim, figure=saved_ns / 1000, interval=interval_us(outcome), facts=facts)
+                of_kind.append(claim)
+        of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
+        claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
-
-
-def _claim(  # noqa: PLR0913, PLR0917 - what was found, and its prediction
-    results: Results, kind: str, text: str, changes: tuple[tuple[str, str], ...], rows: Array, outcome: Outcome,
-    apart: bool,  # noqa: FBT001 - as found
-) -> Claim:  # fmt: skip
-    """Return the claim of what was found; of what is `apart` from usual steps, it is of the whole recording."""
-    options = tuple(word for pair in changes for word in pair)
-    name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
-    facts = {"text": text, "options": options, "steps": results.steps, "name": name}
-    facts["sends"] = _KINDS[kind][0] in (_messages, _calls)
-    claim = saved_claim("remedy", kind, outcome, results.makespan_ns, facts, tuple(rows[:MOST_ROWS].tolist()))
-    if not apart:
-        return claim
-    whole, saved_ns = outcome.baseline_ns, outcome.saved_ns
-    facts |= {"steps": 0, "percent": 100 * saved_ns / whole, "makespan_us": whole / 1000}
-    return replace(claim, figure=saved_ns / 1000, interval=interval_us(outcome), facts=facts)
 
 
 def _trial(claim: Claim) -> Trial:

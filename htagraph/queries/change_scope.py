@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, distinct, looked_up, marked
+from htagraph.core.arrays import distinct, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, of_kinds
@@ -190,22 +190,19 @@ def asked_by(graph: DependencyGraph, chosen: Mask) -> Mask:
 
 def asked_at(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the edge from the operator that asked for each communication to its start; -1 if none is known."""
-    asked, edge = _asked(graph)
-    return looked_up(asked, edge, rows)
+    return _asked(graph)[rows]
 
 
 @once
-def _asked(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return the communication that an operator on another thread asked for, ascending, and the edge of each."""
+def _asked(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     acts, edges = graph.activities, graph.edges
-    rows = np.flatnonzero(edges.kind == EdgeKind.THREAD)
-    rows = rows[edges.target[rows] % 2 == 0]
+    rows = np.flatnonzero((edges.kind == EdgeKind.THREAD) & (edges.target % 2 == 0))
     source, target = edges.source[rows] >> 1, edges.target[rows] >> 1
     rows = rows[(acts.lane[source] != acts.lane[target]) & ~of_kinds(acts.kind[source], COMMUNICATION)]
-    rows = rows[np.lexsort((rows, edges.confidence[rows], edges.target[rows]))]  # the surest is the last of its target
-    asked = edges.target[rows] >> 1
-    last = np.append(asked[1:] != asked[:-1], [True])[: len(asked)]
-    return asked[last], rows[last]
+    rows = rows[np.argsort(edges.confidence[rows], kind="stable")]  # the surest is written last
+    edge = np.full(len(acts), -1, np.int64)
+    edge[edges.target[rows] >> 1] = rows
+    return edge
 
 
 def _short(name: str) -> str:

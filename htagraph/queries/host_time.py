@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array, coded, distinct
+from htagraph.core.computing import once
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, is_source_frame, names_like, names_that
 from htagraph.core.statistics import MOST
@@ -155,29 +156,27 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     return found
 
 
+@once
 def _each(path: CriticalPath) -> pd.DataFrame:
     """Return a row per activity of the host, or gap, on a path: the `_KEYS` (codes of names), ``ns``, ``activity``."""
-    graph, parts = path.graph, path.segments
+    graph, parts, name = path.graph, path.segments, path.graph.activities.name
     rows = np.flatnonzero(np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES]))
-    owner, target = parts.activity[rows], parts.target[rows]
-    name, gap = graph.activities.name, parts.gap[rows] != GapKind.NONE
-    parent = np.append(graph.tree.parent, -1)
+    gap, rank = parts.gap[rows] != GapKind.NONE, graph.activities.rank[parts.place[rows]].astype(np.int64)
+    one = np.where(gap, len(name) + rows, parts.activity[rows])  # slices of one activity are one; each gap is one
+    group, first = _groups(coded(one, rank)) if len(rows) else (rows, rows)  # what it is and where say all keys
+    ns = np.bincount(group, parts.length[rows], len(first)).astype(np.int64)  # exact: sums of ns below 2^53
+    rows, gap = rows[first], gap[first]
+    owner, target, parent = parts.activity[rows], parts.target[rows], np.append(graph.tree.parent, -1)
     at_start = parts.start[rows] + parts.length[rows] == graph.time[2 * target]
     begin = np.where(gap, parts.region[rows], parent[owner])
     begin = np.where(gap & at_start & (begin == target), parent[target], begin)  # before it, so not inside it
     place, what = _places(path, begin, np.where(gap, -1, owner)), np.where(gap, -1, name[owner])
-    table = pd.DataFrame({
+    return pd.DataFrame({
         "what": what, "inside": np.where((place >= 0) & (name[place] != what), name[place], -1),
         "before": np.where(gap & at_start, name[target], -1),
         "after": np.where(gap, _ended_before(graph, 2 * target + ~at_start), -1),
-        "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
-        "one": np.where(gap, len(name) + rows, owner),  # slices of one activity are one; each gap is one
-        "ns": parts.length[rows], "activity": np.where(gap, target, owner),
+        "rank": rank[first], "ns": ns, "activity": np.where(gap, target, owner),
     })  # fmt: skip
-    rank, one = table["rank"].to_numpy(), table["one"].to_numpy()
-    group, first = _groups(coded(one, rank)) if len(table) else (one, one)  # what it is and where say all keys
-    ns = np.bincount(group, table["ns"], len(first)).astype(np.int64)  # exact: sums of ns below 2^53
-    return table.iloc[first].assign(ns=ns).drop(columns="one").reset_index(drop=True)
 
 
 def _summed(each: pd.DataFrame) -> pd.DataFrame:

@@ -320,10 +320,12 @@ def path_in_window(graph: DependencyGraph, steps: IntSelector = None, ranks: Int
     if steps is not None and (kind == ActivityKind.BOUNDARY).any():
         begins, ends = chosen[kind == ActivityKind.STEP], chosen[kind == ActivityKind.BOUNDARY]
         return path_to(graph, 2 * ends, int(time[2 * begins].min()))
-    vertices = np.concatenate((2 * chosen, 2 * chosen + 1))
-    final = np.diff(graph.out_offsets)[vertices] == 0
-    final[np.argmax(time[vertices])] = True
-    return path_to(graph, vertices[final], int(time[vertices].min()))
+    begin, end, offsets = time[2 * chosen], time[2 * chosen + 1], graph.out_offsets
+    final = np.flatnonzero(offsets[1:] == offsets[:-1])
+    final = final[marked(chosen, len(graph.activities))[final >> 1]]
+    last = 2 * chosen[np.argmax(begin)] if begin.max() >= end.max() else 2 * chosen[np.argmax(end)] + 1
+    final = np.unique(np.append(final, last))
+    return path_to(graph, final[np.argsort(final & 1, kind="stable")], int(min(begin.min(), end.min())))
 
 
 class Way(NamedTuple):

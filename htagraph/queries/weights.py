@@ -402,8 +402,8 @@ def waiting(state: State, rows: Array, *, late: bool = True) -> npt.NDArray[np.i
     time of the network: a thread was busy, or came `late`.
     """
     fixed = end_spread(state, rows)
-    if late:
-        fixed = np.maximum(fixed, np.clip(_late(state.graph)[rows], 0, np.maximum(state.lag[rows], 0)))
+    if late and (longer := _late(state.graph)) is not None:
+        fixed = np.maximum(fixed, np.clip(longer[rows], 0, np.maximum(state.lag[rows], 0)))
     alone, most = _waits_alone(state.graph)
     if len(alone) and len(rows):
         at = np.minimum(np.searchsorted(rows, alone), len(rows) - 1)
@@ -413,15 +413,14 @@ def waiting(state: State, rows: Array, *, late: bool = True) -> npt.NDArray[np.i
 
 
 @once
-def _late(graph: DependencyGraph) -> Array:
+def _late(graph: DependencyGraph) -> Array | None:
     """Return by how much the transfer of each edge took longer than the median of its size, operation and rank, ns.
 
-    0 for all that is no transfer between host threads, or of unknown size.
+    0 for all that is no transfer between host threads, or of unknown size; None for 0 everywhere.
     """
     edges, matches = graph.edges, graph.matches
-    late = np.zeros(len(edges), np.int64)
     if matches is None:
-        return late
+        return None
     member = np.full(len(graph.activities) + 1, -1, np.int64)
     known = (matches.bytes >= 0) & (graph.activities.kind[matches.activity] == ActivityKind.HOST_COMMUNICATION)
     member[matches.activity[known]] = np.flatnonzero(known)
@@ -429,8 +428,12 @@ def _late(graph: DependencyGraph) -> Array:
     rows = rows[member[edges.activity[rows]] >= 0]
     at = member[edges.activity[rows]]
     alike = coded(matches.label[matches.collective[at]], matches.bytes[at], graph.activities.rank[edges.activity[rows]])
-    late[rows] = edges.lag[rows] - np.add(*middles(edges.lag[rows], alike)) // 2
-    return np.maximum(late, 0)
+    longer = edges.lag[rows] - np.add(*middles(edges.lag[rows], alike)) // 2
+    if not (longer > 0).any():
+        return None
+    late = np.zeros(len(edges), np.int64)
+    late[rows] = np.maximum(longer, 0)
+    return late
 
 
 @once

@@ -35,7 +35,6 @@ from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, taken_away, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
-from htagraph.whatif.readings import runs_of_state
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -275,7 +274,7 @@ def _host_time(state: State) -> OwnTime:
     more = ~np.isin(held.edges, time.edges[own])
     return OwnTime(
         np.concatenate((time.edges[own], held.edges[more])), np.concatenate((time.fixed[own], held.fixed[more])),
-        np.union1d(time.gaps, held.gaps),
+        distinct(np.concatenate((time.gaps, held.gaps)), state.graph.vertex_count),
     )  # fmt: skip
 
 
@@ -351,6 +350,8 @@ class Baseline:
     @cached_property
     def _runs(self) -> Runs | None:
         """The job in runs; None where nothing takes part in it, or where transfers may share links."""
+        from htagraph.whatif.readings import runs_of_state  # numba takes a moment to load
+
         return None if not self.state.graph.awake.any() or self.links.may_share else runs_of_state(self.state)
 
     def counted(self, time: OwnTime) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

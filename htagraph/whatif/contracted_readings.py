@@ -22,7 +22,7 @@ from htagraph.queries.time_classes import ClassParts, class_parts, paths_of_part
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
 from htagraph.whatif.links import Sharing, assumed, may_overlap
-from htagraph.whatif.readings import DOUBTS
+from htagraph.whatif.readings import DOUBTS, without_unexplained_pauses
 
 __all__ = ["Reading", "contracted_readings", "shares_links_differently"]
 
@@ -69,8 +69,8 @@ def contracted_readings(
     before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
     unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
     if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
-        parts = recorded_parts.copy()
-        parts.gap.fix(unexplained, 0)
+        # no class has them, so that they are no time under any factor
+        parts = without_unexplained_pauses(state, recorded_parts.copy)
         found.append(Reading(UNEXPLAINED_PAUSES, skeleton(parts), ratio=recorded / before))
     return found, [UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -17,7 +16,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
-from htagraph.whatif.readings import DOUBTS, Doubt, Reader, under, without_unexplained_pauses
+from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
 
 if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
@@ -93,9 +92,6 @@ CONSTANTS: Final = {
 
 Prediction: TypeAlias = tuple[DependencyGraph, npt.NDArray[np.int64]]
 """A graph and the predicted moment of each of its vertices, ns."""
-Length: TypeAlias = Callable[..., tuple[float, Array]]
-"""From a graph, predicted moments and the last end, where moments are known of steps alone, to (the makespan, the time
-of each step), ns."""
 
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
@@ -159,10 +155,10 @@ def interval(
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
     changes = not np.array_equal(prediction[1], baseline.time)
     alike = np.array_equal(state.graph.awake, baseline.awake)
-    in_runs = _in_runs(state, length) if changes and alike and not links.may_share else None
+    of_runs = in_runs(state, length) if changes and alike and not links.may_share else None
 
     def reading(doubt: Doubt) -> tuple[float, Array] | None:
-        known, found = in_runs(doubt) if in_runs else (False, None)
+        known, found = of_runs(doubt) if of_runs else (False, None)
         other = None if known else under(doubt, state)
         if other is None:
             return found
@@ -173,14 +169,14 @@ def interval(
     same, unknown = [not changes], [moments(state, other) for other in links.others]
     same += [np.array_equal(time, baseline.time) for _, time in unknown]
     lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
-    read = ahead(reading, DOUBTS.values(), 1 if in_runs else threads_for(baseline.vertex_count))
+    read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
     if all(same):
         return _exact(speedup)
     predicted, steps = length(*prediction)
     recorded, steps_before = length(baseline, baseline.time)
     before = _explained(baseline, sharing, length)
-    known, found = in_runs(without_unexplained_pauses) if in_runs else (False, None)
+    known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
     if predicted <= 0 or recorded <= 0:
         return _exact(speedup)
@@ -199,23 +195,6 @@ def interval(
         for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
     )
     return Interval(*next_run, cause, same_run)
-
-
-def _in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
-    """Return the function that says whether runs tell how long a job is under a reading, and how long."""
-    reader, graph = Reader(state), state.graph
-    runs, time = reader.runs, np.zeros(graph.vertex_count, np.int64)
-    marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
-    places = runs.place(marks)
-
-    def of(doubt: Doubt) -> tuple[bool, tuple[float, Array] | None]:
-        known, moments = reader.moments(doubt)
-        if moments is None:
-            return known, None
-        time[marks] = moments[places]
-        return True, length(graph, time, int(moments[runs.last].max()))
-
-    return of
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:

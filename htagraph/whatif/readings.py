@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
 __all__ = [
-    "DOUBTS", "Doubt", "Reader", "runs_of_state", "under", "with_hosts_in_transfers", "with_quick_messages",
+    "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_quick_messages",
     "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
     "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
     "without_unexplained_pauses",
@@ -61,6 +61,8 @@ _QUICK: Final = 2 * (1 - _SHARE)
 Doubt: TypeAlias = Callable[[State, Callable[[], ClassParts]], ClassParts | None]
 """From a state, and a function that gives its weights as parts, to the parts of other weights; None where there is no
 doubt."""
+Length: TypeAlias = Callable[..., tuple[float, Array]]
+"""From a graph, moments, and the last end if moments are known of steps alone, to (makespan, time of each step), ns."""
 
 
 def under(doubt: Doubt, state: State) -> State | None:
@@ -75,28 +77,31 @@ def under(doubt: Doubt, state: State) -> State | None:
     return other if parts.waits is None else with_waits(other, parts.waits, parts.added[0], "another reading")
 
 
-class Reader:
-    """A state of a job in runs, of which a reading changes little: it is replayed without a pass over all edges."""
+def in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
+    """Return a function of a reading: whether the job's runs tell how long it is then, and how long; None for no doubt.
 
-    def __init__(self, state: State) -> None:
-        self.state, self.runs = state, runs_of_state(state)
-        lag, gap = (Parts.of(each, classed=False) for each in (state.lag, state.gap))
-        edges = state.graph.edges
-        self._parts = ClassParts(edges.source, edges.target, lag, gap, gap, ())
+    A reading changes little, and is replayed without a pass over all edges.
+    """
+    graph, runs, time = state.graph, runs_of_state(state), np.zeros(state.graph.vertex_count, np.int64)
+    marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
+    places, (lag, gap) = runs.place[marks], (Parts.of(each, classed=False) for each in (state.lag, state.gap))
 
-    def moments(self, doubt: Doubt) -> tuple[bool, Array | None]:
-        """Return whether runs say it, and when each join happens under a reading; None where there is no doubt."""
-        state = self.state
-        parts = doubt(state, lambda: self._parts)
+    def of(doubt: Doubt) -> tuple[bool, tuple[float, Array] | None]:
+        parts = doubt(state, lambda: ClassParts(graph.edges.source, graph.edges.target, lag, gap, gap, ()))
         if parts is None:
             return True, None
-        (edges, lag), (vertices, gap) = parts.lag.restored(state.lag), parts.gap.restored(state.gap)
-        same = np.array_equal(lag, state.lag[edges]) and np.array_equal(gap, state.gap[vertices])
+        (edges, lags), (vertices, gaps) = lag.restored(state.lag), gap.restored(state.gap)
+        same = np.array_equal(lags, state.lag[edges]) and np.array_equal(gaps, state.gap[vertices])
         if same and parts.waits is None:
             return True, None
         waits = None if parts.waits is None else (parts.waits.source, parts.waits.target, parts.added[0])
-        moments = self.runs.moments(edges, lag, vertices, gap, waits)
-        return moments is not None, moments
+        moments = runs.moments(edges, lags, vertices, gaps, waits)
+        if moments is None:
+            return False, None
+        time[marks] = moments[places]
+        return True, length(graph, time, int(moments[runs.last].max()))
+
+    return of
 
 
 def runs_of_state(state: State) -> Runs:
@@ -129,8 +134,8 @@ def _runs(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Runs:
 
 def _with_edges(parts: ClassParts, waits: Edges, *lag: Array) -> ClassParts:
     """Return the weights with more edges; their lags are the first columns of `Parts`, ns."""
-    rest, mask, amount = *lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag))
-    return replace(parts, waits=waits, added=(rest, mask, amount))
+    columns = [*lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag))]
+    return replace(parts, waits=waits, added=(columns[0], columns[1], columns[2]))
 
 
 def _waits(source: Array, target: Array, lag: Array, activity: Array | int = -1) -> Edges:
@@ -193,19 +198,11 @@ def with_waits_for_absent_ranks(state: State, parts_of: Callable[[], ClassParts]
     return parts
 
 
-def without_unexplained_pauses(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+def without_unexplained_pauses(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts:
     """Let pauses that nothing explains vanish."""
-    rows = _unexplained(state.graph)
-    if not len(rows):
-        return None
     parts = parts_of()
-    parts.gap.fix(rows, 0)
+    parts.gap.fix(np.flatnonzero(of_kinds(state.graph.gap_kind, UNEXPLAINED)), 0)
     return parts
-
-
-@once
-def _unexplained(graph: DependencyGraph) -> Array:
-    return np.flatnonzero(of_kinds(graph.gap_kind, UNEXPLAINED))
 
 
 @once

@@ -5,14 +5,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import replace
-from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, distinct, inverse_of, marked
+from htagraph.core.arrays import Array, inverse_of, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
@@ -21,15 +19,12 @@ from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import REGIONS, UNTRACED, kinds_of
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import NEVER, Jitter, OwnTime, State, edges_into, of_kind, time_of
+from htagraph.queries.weights import NEVER, Jitter, OwnTime, State, of_kind, time_of
 
 __all__ = [
     "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
     "with_other_edges", "with_scope_note", "with_waits",
 ]  # fmt: skip
-
-_EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
-_EXTENDING = Lock()
 
 
 def with_other_edges(
@@ -73,63 +68,13 @@ def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -
 def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | None:
     """Return the state in which some vertices also wait for others; None if one would have to wait for itself.
 
-    The state is for a replay alone: it has no noise. The graphs of the last few sets of waits are kept, because the
-    readings of a recording add the same waits to each change.
+    The state is for a replay alone: it has no noise.
     """
-    key = b"".join(np.ascontiguousarray(each).tobytes() for each in vars(waits).values())
-    with _EXTENDING:
-        known = _EXTENDED.setdefault(state.graph, {})
-        if key not in known:
-            while len(known) >= 3:  # the readings of a recording that add waits
-                del known[next(iter(known))]
-            known[key] = _extended(state.graph, waits)
-        graph, origin = known[key]
-    lags = np.concatenate([state.lag, lag])
-    if graph is not None and not _frees(state):
-        return replace(state, graph=graph, lag=frozen(lags.take(origin)), jitter=())
+    edges, lags = Edges.concatenate([state.graph.edges, waits]), np.concatenate([state.lag, lag])
     try:
-        return rewired(replace(state, jitter=()), Edges.concatenate([state.graph.edges, waits]), lags, change)
+        return rewired(replace(state, jitter=()), edges, lags, change)
     except GraphError:
         return None
-
-
-def _frees(state: State) -> bool:
-    """Return whether some vertex has in-edges, none of which constrains anything any more."""
-    target = state.graph.edges.target
-    vertices = distinct(target[np.flatnonzero(state.lag <= NEVER)], state.graph.vertex_count)
-    into = edges_into(state.graph, vertices)
-    return len(distinct(target[into[state.lag[into] > NEVER]], state.graph.vertex_count)) < len(vertices)
-
-
-def _extended(before: DependencyGraph, waits: Edges) -> tuple[DependencyGraph | None, Array]:
-    """Return the graph with more edges, and where each of its edges was, in the old ones and behind them in the new.
-
-    None in the place of the graph where the new edges need more than to be put between the old ones: some are parallel,
-    or there may be a cycle. Edges that a change made void stay in it: with lags of `NEVER` they change no moment.
-    """
-    width = np.int64(max(before.vertex_count, 1))
-    old, new = (each.source * width + each.target for each in (before.edges, waits))
-    rows = np.argsort(new, kind="stable")
-    at = np.searchsorted(old, new[rows])
-    origin = np.insert(np.arange(len(old)), at, len(old) + rows)
-    parallel = len(old) and ((old[np.minimum(at, len(old) - 1)] == new[rows]).any() or not np.diff(new[rows]).all())
-    if parallel or not len(old):
-        return None, origin
-    graph = replace(before, edges=Edges.concatenate([before.edges, waits]).take(origin))
-    for name in ("time", "tree", "awake", "origin_ns", "ranks", "steps"):
-        if name in vars(before):  # what the activities alone say
-            vars(graph)[name] = vars(before)[name]
-    vars(graph).update(gap=before.gap, gap_kind=before.gap_kind)  # those recorded
-    place = np.empty(before.vertex_count, np.int32)
-    place[before.replay_order] = np.arange(before.vertex_count, dtype=np.int32)
-    if (place[waits.source] < place[waits.target]).all():  # then the old order is one of this graph too
-        vars(graph)["replay_order"] = before.replay_order
-        return graph, origin
-    try:
-        _ = graph.replay_order
-    except GraphError:
-        return None, origin
-    return graph, origin
 
 
 def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:

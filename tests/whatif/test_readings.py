@@ -15,7 +15,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.readings import (
     DOUBTS,
-    Reader,
+    in_runs,
     under,
     with_hosts_in_transfers,
     with_quick_messages,
@@ -199,19 +199,12 @@ def test_a_region_without_records_inside_may_wait_for_outside(around: Callable[.
         assert makespan_ms(gone) < 10
 
 
-@given(jobs(tidy=True).map(load))
+@given(jobs(tidy=True).map(load).map(_with_doubt))
 @settings(max_examples=15)
 def test_runs_say_what_a_replay_under_each_reading_says(graph: DependencyGraph) -> None:
-    doubtful = _with_doubt(graph)
-    if not doubtful.awake.any():
-        return
-    for state in (initial(doubtful), hg.what_if(doubtful).infinite_host().state):
-        reader, ends = Reader(state), 2 * np.flatnonzero(doubtful.awake) + 1
+    ends, spans = 2 * np.flatnonzero(graph.awake) + 1, graph.step_spans.end
+    for state in (initial(graph), hg.what_if(graph).infinite_host().state) if len(ends) else ():
+        told = in_runs(state, lambda _, time, last: (last, *time[spans].tolist()))
         for reading in DOUBTS.values():
-            known, found = reader.moments(reading)
-            other = under(reading, state)
-            if known:
-                assert (found is None) == (other is None)
-                assert other is None or found[reader.runs.last].max() == moments(other)[ends].max()
-                spans = doubtful.step_spans
-                assert other is None or (found[reader.runs.place(spans.end)] == moments(other)[spans.end]).all()
+            (known, found), other = told(reading), under(reading, state)
+            assert not known or found == (other and (moments(other)[ends].max(), *moments(other)[spans]))

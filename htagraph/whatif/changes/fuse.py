@@ -95,4 +95,5 @@ def _vanishing_calls(acts: Activities, after: npt.NDArray[np.int64]) -> npt.NDAr
     calls = np.unique(calls[(calls >= 0) & (acts.kind[calls] == ActivityKind.LAUNCH)])
     launches_more = acts.on_device.copy()
     launches_more[after] = False
-    return np.setdiff1d(calls, acts.cause[launches_more]).astype(np.int64)
+    causes = acts.cause[launches_more]
+    return calls[~marked(causes[causes >= 0], len(acts))[calls]].astype(np.int64)
