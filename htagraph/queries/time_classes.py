@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -197,17 +196,6 @@ class ClassParts:
     """Of each class, whether it is a state."""
     waits: Edges | None = None
     """The edges behind those of the graph, if a reading of the recording adds some."""
-
-    def copy(self) -> ClassParts:
-        """Return the same parts, which may be changed."""
-        return replace(self, lag=deepcopy(self.lag), gap=deepcopy(self.gap), head=deepcopy(self.head))
-
-    def equals(self, other: ClassParts) -> bool:
-        """Return whether others are the same edges with the same weights."""
-        pairs = [(self.source, other.source), (self.target, other.target)]
-        for mine, its in ((self.lag, other.lag), (self.gap, other.gap), (self.head, other.head)):
-            pairs += [(mine.rest, its.rest), *zip(mine.amounts(), its.amounts(), strict=True)]
-        return all(np.array_equal(*pair) for pair in pairs)
 
 
 def class_parts(state: State, classes: Classes, *, may_lack: bool = False) -> ClassParts:
