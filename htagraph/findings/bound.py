@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
@@ -315,25 +316,19 @@ def _largest(results: Results, cause: str) -> Rows:
         name = acts.name[parts.activity[rows]]
     else:
         group, name = "operator", np.append(acts.name, -1)[operator_of(graph, parts.region)]
-    # each name is shortened once: there may be millions of segments
-    number, used = pd.factorize(name)
-    words = pd.Series([_own_word(graph.names[each], group) if each >= 0 else "" for each in used.tolist()], dtype=str)
-    alike, own = pd.factorize(words)
-    named = ~own.isin(["", "none"])[alike][number]
+    number, used = pd.factorize(name)  # each name is shortened once: there may be millions of segments
+    keys = [graph.names[each] if each >= 0 else "" for each in used.tolist()]
+    words = [short_name(key) if group == "kernel" else key if step_number(key) is None else NO_OPERATOR for key in keys]
+    known = ~np.isin(words, ["", "none"])[number]
     table = {"duration_us": parts.length / 1000, "start_us": (parts.start - graph.origin_ns) / 1000}
-    parts = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[named]]
-    each = parts["duration_us"].groupby(alike[number][named], sort=False)
-    sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()})
-    sums.index = pd.Index(own[sums.index], name="name")
+    parts = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[known]]
+    each = parts["duration_us"].groupby(texts_of(words, number[known]), sort=False)
+    sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()}).rename_axis("name")
     names = sums.nlargest(MOST_ROWS, "time_us")
     longest = parts.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     places = Place.of_rows(longest, "start_us", "duration_us", "activity")
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
-
-
-def _own_word(name: str, group: str) -> str:
-    return short_name(name) if group == "kernel" else name if step_number(name) is None else NO_OPERATOR
 
 
 BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

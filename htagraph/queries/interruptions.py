@@ -7,7 +7,7 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -188,12 +188,8 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
     return InterruptedRanks(*_pattern(*_stopped(list(unions.values()), begin, stop)), shares)
 
 
-_Stretches: TypeAlias = tuple[Array, Array, Array, Array]
-"""Edge or -1, the moment of its end, owner or -1, and length in ns of each stretch."""
-
-
-def _stretches(graph: DependencyGraph, least: int) -> _Stretches:
-    """Return all stretches of host code that last at least so many ns."""
+def _stretches(graph: DependencyGraph, least: int) -> tuple[Array, ...]:
+    """Return (edge or -1, the moment of its end, owner or -1, ns) of each stretch of host code of `least` ns or more."""
     edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
     rows = np.flatnonzero((edges.lag >= least) & (edges.kind == EdgeKind.BODY))
     rows = rows[of_kinds(kind[edges.activity[rows]], _CODE)]
@@ -256,7 +252,7 @@ def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
     return True
 
 
-def _usual(graph: DependencyGraph, stretches: _Stretches, long: Array) -> tuple[Array, Array]:
+def _usual(graph: DependencyGraph, stretches: tuple[Array, ...], long: Array) -> tuple[Array, Array]:
     """Return (what each long stretch takes as a rule, ns, -1 if unknown or as long; which are far longer)."""
     acts = graph.activities
     _, vertex, owner, length = stretches
@@ -344,5 +340,5 @@ def _pattern(stopped: Array, length: Array) -> tuple[Literal["in turn", "togethe
     return ("in turn", going) if is_usual else ("", 0)
 
 
-def _chosen(stretches: _Stretches, rows: Array, usual: Array) -> Interruptions:
+def _chosen(stretches: tuple[Array, ...], rows: Array, usual: Array) -> Interruptions:
     return Interruptions(*(column[rows] for column in stretches), usual)

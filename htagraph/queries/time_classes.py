@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -229,18 +228,6 @@ class ClassParts:
         )
         source, target = np.append(self.source, self.waits.source), np.append(self.target, self.waits.target)
         return replace(self, source=source, target=target, lag=Parts(rest, mask, amount, self.lag.also), waits=None)
-
-    def copy(self) -> ClassParts:
-        """Return the same parts, which may be changed."""
-        return replace(self, lag=deepcopy(self.lag), gap=deepcopy(self.gap), head=deepcopy(self.head))
-
-    def equals(self, other: ClassParts) -> bool:
-        """Return whether others are the same edges with the same weights."""
-        mine, its = self.joined(), other.joined()
-        pairs = [(mine.source, its.source), (mine.target, its.target)]
-        for one, another in ((mine.lag, its.lag), (mine.gap, its.gap), (mine.head, its.head)):
-            pairs += [(one.rest, another.rest), *zip(one.amounts(), another.amounts(), strict=True)]
-        return all(np.array_equal(*pair) for pair in pairs)
 
 
 def class_parts(state: State, classes: Classes, *, may_lack: bool = False) -> ClassParts:

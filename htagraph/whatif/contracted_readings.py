@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -64,13 +65,13 @@ def contracted_readings(
     found = [Reading("", known or skeleton(recorded_parts))]
     for cause, doubt in DOUBTS.items():
         with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
-            parts = doubt(state, recorded_parts.copy)
-            found += [Reading(cause, skeleton(parts))] if parts and not parts.equals(recorded_parts) else []
+            parts = doubt(state, lambda: deepcopy(recorded_parts))
+            found += [Reading(cause, skeleton(parts))] if parts else []
     before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
     unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
     if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
         # no class has them, so that they are no time under any factor
-        parts = without_unexplained_pauses(state, recorded_parts.copy)
+        parts = without_unexplained_pauses(state, lambda: deepcopy(recorded_parts))
         found.append(Reading(UNEXPLAINED_PAUSES, skeleton(parts), ratio=recorded / before))
     return found, [UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
 

@@ -183,19 +183,11 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order, offsets, bounds = (for_reading(each, np.int64) for each in (order, offsets, bounds))
     edges, source, mask = for_reading(edges, np.int32), for_reading(source, np.int32), for_reading(terminal, np.bool_)
     count, size = len(order), len(bounds)
-    vertex = np.full((count, 4), -1, np.int32)
-    vertex[:, _LEFT] = np.bincount(source, minlength=count)
-    reached = _Reached(vertex, np.empty((1, size), np.int64), np.array([1, 0], np.int32))
+    reached = _Reached(np.full(count, -1, np.int32), np.zeros((count, size), np.int64), np.full(count, -1, np.int64))
     room = np.diff(offsets).max(initial=1)  # it doubles when it is full
     made = _Made(np.empty((room, 3), np.int64), np.empty((room, size), np.int64), np.zeros(3, np.int64))
     graph = (order, offsets, edges, source, _to_read(weights), mask, bounds)
     while not _collapse(*graph, reached, made):
-        if not reached.free[0]:
-            beyond, rows = _longer(reached.beyond, 0), len(reached.beyond)
-            free = np.zeros(len(beyond) + 1, np.int32)
-            free[: rows + 1] = [rows, *range(rows, 2 * rows)]
-            reached = reached._replace(beyond=beyond, free=free)
-            continue
         needed = made.done[1] + np.diff(offsets).max()  # so that the next vertex finds room
         made = made._replace(ends=_longer(made.ends, needed), weight=_longer(made.weight, needed))
     ends, weight = made.ends[: made.done[1]], made.weight[: made.done[1]]
@@ -208,21 +200,15 @@ def _longer(rows: Array, needed: int) -> Array:
     return longer
 
 
-_ANCHOR, _ROW, _LEFT, _LATEST = range(4)
-"""Columns of `_Reached.vertex`."""
-
-
 class _Reached(NamedTuple):
     """What is known of each vertex."""
 
-    vertex: Array
-    """By vertex, a row: the vertex that decides when this one happens (-1 if nothing does), where `beyond` says how
-    long after that (-1 for a vertex that decides itself), how many of the edges that leave it were not looked at yet,
-    and the last edge that was made from it (-1 for none)."""
+    anchor: Array
+    """The vertex that decides when this one happens; -1 if nothing does."""
     beyond: Array
-    """A row for each vertex that others still follow: a few of all, which stay in the cache of a processor."""
-    free: Array
-    """Rows of `beyond` that no vertex has, the last one to be used first; entry 0 is their number."""
+    """How long after its anchor it happens."""
+    latest: Array
+    """The last edge that was made from it; -1 for none."""
 
 
 class _Made(NamedTuple):
@@ -242,37 +228,36 @@ def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     reached: _Reached, made: _Made,
 ) -> bool:  # fmt: skip
     """Go on where the last call ended; return whether all vertices are done: if not, there is no room for the next."""
-    known, beyond = reached.vertex, reached.beyond
+    anchor, beyond = reached.anchor, reached.beyond
     count, work = made.done[1], made.done[2]
     for at in range(made.done[0], len(order)):
         vertex = order[at]
         begin = count
         first, last = offsets[vertex], offsets[vertex + 1]
-        if not reached.free[0] or count + last - first > len(made.ends):
-            made.done[0], made.done[1], made.done[2] = at, count, work
-            return False
         if last == first + 1 and not terminal[vertex]:  # most vertices: nothing to compare
             work += 1
-            _follow(reached, vertex, source[edges[first]], weights, edges[first])
+            anchor[vertex] = anchor[source[edges[first]]]
+            _extend(beyond, vertex, beyond, source[edges[first]], weights, edges[first])
             continue
+        if count + last - first > len(made.ends):
+            made.done[0], made.done[1], made.done[2] = at, count, work
+            return False
         for i in range(first, last):
             edge = edges[i]
-            root = known[source[edge], _ANCHOR]
+            root = anchor[source[edge]]
             work += 1
             if root < 0:
                 continue
-            _begin(made.weight, count, beyond, _leave(reached, source[edge]))
-            _lengthen(made.weight, count, weights, edge)
-            work += _offer(count, begin, root, known, made, bounds)
+            _extend(made.weight, count, beyond, source[edge], weights, edge)
+            work += _offer(count, begin, root, reached.latest, made, bounds)
             count += 1
-        count = _compact(begin, count, made, known)
+        count = _compact(begin, count, made, reached.latest)
         if count == begin + 1 and not terminal[vertex]:
-            known[vertex, _ANCHOR] = made.ends[begin, 0]
-            if known[vertex, _LEFT]:
-                copy(beyond, _place(reached, vertex), made.weight, begin)
+            anchor[vertex] = made.ends[begin, 0]
+            copy(beyond, vertex, made.weight, begin)
             count = begin
         elif count > begin or terminal[vertex]:
-            known[vertex, _ANCHOR] = vertex
+            anchor[vertex] = vertex
             for i in range(begin, count):
                 made.ends[i, 1] = vertex
     made.done[0], made.done[1], made.done[2] = len(order), count, work
@@ -280,64 +265,26 @@ def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(no_cpython_wrapper=True)
-def _follow(reached: _Reached, vertex: int, other: int, weights: Weights, edge: int) -> None:
-    """Let the vertex that decides another one decide a vertex, too, to which one edge leads from that other one."""
-    known, before = reached.vertex, _leave(reached, other)
-    known[vertex, _ANCHOR] = known[other, _ANCHOR]
-    if known[other, _ANCHOR] >= 0 and known[vertex, _LEFT]:
-        here = _place(reached, vertex)
-        if here != before:  # most have the row of the other one, which nothing else follows
-            _begin(reached.beyond, here, reached.beyond, before)
-        _lengthen(reached.beyond, here, weights, edge)
-
-
-@njit(no_cpython_wrapper=True)
-def _leave(reached: _Reached, vertex: int) -> int:
-    """Return the row of a vertex at one of the edges that leave it; after the last edge, the row is free."""
-    row = reached.vertex[vertex, _ROW]
-    reached.vertex[vertex, _LEFT] -= 1
-    if not reached.vertex[vertex, _LEFT] and row >= 0:
-        reached.free[0] += 1
-        reached.free[reached.free[0]] = row
-    return row
-
-
-@njit(no_cpython_wrapper=True)
-def _place(reached: _Reached, vertex: int) -> int:
-    """Return a row for a vertex, which stays as it was."""
-    row = reached.free[reached.free[0]]
-    reached.free[0] -= 1
-    reached.vertex[vertex, _ROW] = row
-    return row
-
-
-@njit(no_cpython_wrapper=True)
-def _begin(result: Array, row: int, paths: Array, path: int) -> None:
-    """Set a row of `result` to the weight of a path; -1 is a path without edges."""
-    if path >= 0:
-        copy(result, row, paths, path)
-        return
+def _extend(
+    result: Array, row: int, paths: Array, path: int, weights: Weights, edge: int
+) -> None:  # fmt: skip
+    """Set a row of `result` to the weight of a path and the edge behind it."""
     for i in range(result.shape[1]):
-        result[row, i] = 0
-
-
-@njit(no_cpython_wrapper=True)
-def _lengthen(result: Array, row: int, weights: Weights, edge: int) -> None:
-    """Add the weight of an edge to a row of `result`."""
+        result[row, i] = paths[path, i]
     result[row, 0] += weights.base[edge]
     for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
         result[row, weights.component[i]] += weights.amount[i]
 
 
 @njit(no_cpython_wrapper=True)
-def _offer(new: int, begin: int, root: int, known: Array, made: _Made, bounds: Array) -> int:
+def _offer(new: int, begin: int, root: int, latest: Array, made: _Made, bounds: Array) -> int:
     """Mark the edges from `root` that another one covers, given a new one; return how many it was compared with.
 
     Edges from `begin` on enter the vertex at hand. A marked one has the source -1.
     """
-    ends, at, compared = made.ends, known[root, _LATEST], 0
+    ends, at, compared = made.ends, latest[root], 0
     ends[new, 0], ends[new, 2] = root, at
-    known[root, _LATEST] = new
+    latest[root] = new
     while at >= begin:
         if ends[at, 0] >= 0:
             compared += 1
@@ -351,13 +298,13 @@ def _offer(new: int, begin: int, root: int, known: Array, made: _Made, bounds: A
 
 
 @njit(no_cpython_wrapper=True)
-def _compact(begin: int, count: int, made: _Made, known: Array) -> int:
+def _compact(begin: int, count: int, made: _Made, latest: Array) -> int:
     """Close the gaps that marked edges leave from `begin` on; return how many edges there are then."""
     kept = begin
     for at in range(begin, count):
         source = made.ends[at, 0]
         if source >= 0:
-            known[source, _LATEST] = -1  # numbers below belong to the next vertex now
+            latest[source] = -1  # numbers below belong to the next vertex now
             if kept < at:
                 made.ends[kept, 0] = source
                 copy(made.weight, kept, made.weight, at)

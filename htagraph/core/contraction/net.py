@@ -70,6 +70,8 @@ def covers(first: Array, row: int, second: Array, other: int, bounds: Array) -> 
     """
     ahead = first[row, 0] - second[other, 0]
     for i in range(1, len(bounds)):
+        if ahead < 0:  # it only falls
+            return False
         more = first[row, i] - second[other, i]
         if more < 0:
             if bounds[i] == UNBOUNDED:

@@ -114,7 +114,7 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
     parts, several = path.segments, len(path.graph.ranks) > 1
     rank = path.graph.activities.rank[parts.place].astype(np.int64)
     category = _long_enough(parts.category.astype(np.int64), rank, parts.length, path.makespan_ns / _MAX_STRETCHES)
-    bounds = _bounds(rank, category)
+    bounds = list(pairwise([*run_starts(rank, category).tolist(), len(rank)]))
     for at, end in bounds:
         time = totals(parts.category[at:end], parts.length[at:end])
         most = CATEGORIES[next(iter(time))]
@@ -227,11 +227,6 @@ def _open_chunks(time: Array, outer: Array, least: float, opens: Array) -> None:
             held = 0.0
 
 
-def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:
-    """Return where runs of equal values begin, and where each ends."""
-    return list(pairwise([*run_starts(outer, inner).tolist(), len(outer)]))
-
-
 def _by_category(time: Mapping[int, int]) -> dict[str, Any]:
     """Return times by category, ns, as arguments of a slice."""
     return {f"{CATEGORIES[code]}_us": us(each) for code, each in time.items()}
@@ -299,7 +294,3 @@ def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[int, str, bytes]:
     }  # fmt: skip
     tail = readable(msgspec.json.encode({key: value for key, value in shown.items() if value != ""}))
     return codes["tid"], title, b"," + tail[1:]
-
-
-def _short(name: str) -> str:
-    return shortened(short_name(name), _MAX_LETTERS)
