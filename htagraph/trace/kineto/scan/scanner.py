@@ -216,7 +216,8 @@ class Scanner:
 
     def _arguments(self, text: Array, args: Array, behind: list[int]) -> tuple[_ByKey, _ByKey | None]:
         """Return events and values by key: those that a column holds, and others, None if one of them is unreadable."""
-        arguments, odd = {}, {}
+        arguments: _ByKey = {}
+        odd: _ByKey = {}
         for key, (start, stop) in enumerate(itertools.pairwise((0, *behind))):
             events, keys, fitting = args[start:stop].T
             is_odd = keys >= scan.SPAN
