@@ -221,7 +221,8 @@ class Edges:
         return Edges(
             source.astype(np.int32, copy=False), target.astype(np.int32, copy=False),
             np.broadcast_to(np.asarray(lag, np.int64), count), np.broadcast_to(np.int8(kind), count),
-            np.broadcast_to(np.asarray(provenance, np.int8), count), np.broadcast_to(np.asarray(activity, np.int32), count),
+            np.broadcast_to(np.asarray(provenance, np.int8), count),
+            np.broadcast_to(np.asarray(activity, np.int32), count),
             np.broadcast_to(np.asarray(confidence, np.int8), count),
         )  # fmt: skip
 
