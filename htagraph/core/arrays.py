@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "end_to_end", "in_runs", "inverse_of", "is_any_of", "joined",
-    "looked_up", "marked", "occurring", "run_starts", "stable_order", "sums_by", "texts_of",
+    "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
+    "occurring", "run_starts", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -34,17 +34,6 @@ def marked(rows: Array | Sequence[int], count: int) -> Mask:
     mask = np.zeros(count, np.bool_)
     mask[rows] = True
     return mask
-
-
-def end_to_end(parts: Sequence[Array]) -> Array:
-    """Return the parts as one array, one part after the other: a part that is all of it is not copied.
-
-    Example:
-        >>> end_to_end([np.array([2]), np.array([], np.int64), np.array([5])]).tolist()
-        [2, 5]
-    """
-    some = [part for part in parts if len(part)] or parts[:1]
-    return some[0] if len(some) == 1 else np.concatenate(some)
 
 
 def inverse_of(numbers: Array | Sequence[int], count: int) -> Ints:

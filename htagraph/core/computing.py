@@ -12,7 +12,11 @@ from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["ahead", "in_parts", "keep_memory", "once", "processors", "threads_for"]
+import numpy as np
+
+from htagraph.core.arrays import Ints, Mask
+
+__all__ = ["ahead", "in_parts", "keep_memory", "once", "processors", "rows_where", "threads_for"]
 
 
 def processors() -> int:
@@ -58,13 +62,15 @@ def in_parts(rows: int) -> Iterator[slice]:
 
     What numpy makes on the way of a part takes memory that the part before gave back. Columns of millions of rows would
     each get new memory from the system, which costs more than the pass over it.
-
-    Example:
-        >>> list(in_parts(300_000))
-        [slice(0, 200000, None), slice(200000, 300000, None)]
     """
     for first in range(0, rows, _FEW):
         yield slice(first, min(rows, first + _FEW))
+
+
+def rows_where(test: Callable[[slice], Mask], rows: int) -> Ints:
+    """Return those of so many rows for which a test of each part is True."""
+    found = (part.start + np.flatnonzero(test(part)) for part in in_parts(rows))
+    return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 def ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[tuple[Item, Result]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, end_to_end
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.computing import in_parts
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.trace.columns import SparseColumn
@@ -169,15 +169,15 @@ class Activities:
     @staticmethod
     def concatenate(parts: Iterable[Activities]) -> Activities:
         """Return the activities of all parts, one part after the other; what they refer to keeps its numbers."""
-        columns = [vars(part).copy() for part in parts]
+        columns = [vars(part).copy() for part in parts]  # each of which is freed once it is copied
         of_parts = [dict(each.pop("args")) for each in columns]
         args = {}
         for column in dict.fromkeys(name for each in of_parts for name in each):
             own = [each.pop(column) for each in of_parts if column in each]
-            rows, values = ([getattr(sparse, name) for sparse in own] for name in ("rows", "values"))
-            args[column] = SparseColumn(end_to_end(rows), end_to_end(values), own[0].missing)
+            rows, values = (np.concatenate([getattr(each, name) for each in own]) for name in ("rows", "values"))
+            args[column] = SparseColumn(rows, values, own[0].missing)
         dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
-        return Activities(**{name: end_to_end([each.pop(name) for each in columns]) for name in dense}, args=args)
+        return Activities(**{name: np.concatenate([each.pop(name) for each in columns]) for name in dense}, args=args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class Edges:
     def concatenate(parts: Iterable[Edges]) -> Edges:
         """Return the edges of all parts, one part after the other."""
         columns = [vars(part).copy() for part in parts]
-        return Edges(*(end_to_end([each.pop(name) for each in columns]) for name in Edges.__dataclass_fields__))
+        return Edges(*(np.concatenate([each.pop(name) for each in columns]) for name in Edges.__dataclass_fields__))
 
     @staticmethod
     def of(  # noqa: PLR0913 - a keyword per column
@@ -216,7 +216,7 @@ class Edges:
         target: Array,
         lag: Array | int,
         kind: EdgeKind,
-        provenance: Provenance,
+        provenance: Array | Provenance,
         *,
         activity: Array | int = -1,
         confidence: Array | int = 100,
@@ -226,7 +226,8 @@ class Edges:
         return Edges(
             source.astype(np.int32, copy=False), target.astype(np.int32, copy=False),
             np.broadcast_to(np.asarray(lag, np.int64), count), np.broadcast_to(np.int8(kind), count),
-            np.broadcast_to(np.int8(provenance), count), np.broadcast_to(np.asarray(activity, np.int32), count),
+            np.broadcast_to(np.asarray(provenance, np.int8), count),
+            np.broadcast_to(np.asarray(activity, np.int32), count),
             np.broadcast_to(np.asarray(confidence, np.int8), count),
         )  # fmt: skip
 

@@ -87,9 +87,9 @@ class DependencyGraph:
                 DependencyGraph(activities, edges, **context).check()
         place = edges.source * np.int64(count)
         place += edges.target
-        order, columns = stable_order(place), vars(edges).copy()
+        order, unsorted = stable_order(place), vars(edges).copy()
         del edges, place  # each of its columns is freed once it is sorted
-        edges = _without_parallel(Edges(*(columns.pop(name)[order] for name in tuple(columns))))
+        edges = _without_parallel(Edges(*(unsorted.pop(name)[order] for name in tuple(unsorted))))
         for columns in (activities, edges, *activities.args.values()):
             for column in vars(columns).values():
                 if isinstance(column, np.ndarray):

@@ -236,8 +236,7 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
     first, follower, second = order[:-2], order[1:-1], order[2:]
     same_lane = lane[first] == lane[second]
     other_launch = (correlation[first] != correlation[second]) | (correlation[first] < 0)
-    by = table.start[first] + table.duration[first] - table.start[second]
-    over = same_lane & other_launch & (by >= _OVERFLOW_NS)
+    over = same_lane & other_launch & (table.start[first] + table.duration[first] - table.start[second] >= _OVERFLOW_NS)
     if not over.any():
         return table
     duration = table.duration.copy()

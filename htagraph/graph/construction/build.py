@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask, end_to_end
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind
@@ -23,7 +24,7 @@ from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
-from htagraph.trace.columns import TEXTS, SparseColumn, Trace
+from htagraph.trace.columns import TEXTS, SparseColumn
 
 __all__ = ["TEXTS", "build", "join", "linked", "matched"]
 
@@ -35,10 +36,8 @@ def build(parts: Iterable[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
 
 
 def _edges(job: RecordedJob) -> Edges:
-    """Return the edges of all rules; what only the rules need of the job's evidence is freed.
-
-    The last rules come first: they need the most memory, and the first ones make the most edges.
-    """
+    """Return the edges of all rules; what only the rules need of the job's evidence is freed."""
+    # the last rules first, as these need the most memory, and the first ones make the most edges
     found = dict(ahead(lambda rule: rule(job), RULES[::-1], threads_for(len(job.activities))))
     edges = Edges.concatenate(found.pop(rule) for rule in RULES)
     job.forget()
@@ -46,10 +45,7 @@ def _edges(job: RecordedJob) -> Edges:
 
 
 def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_paths: bool = False) -> DependencyGraph:
-    """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths.
-
-    The edges come with what was refused of them.
-    """
+    """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
     edges, dropped = acyclic(job, fitting[0])
     edges = settle(job, edges if are_paths else latency(job, edges))
     refused = fitting[1] + tuple(issue for _, each in sorted(job.refused.items()) for issue in each)  # in any order
@@ -67,8 +63,7 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     doubtful = edges.kind[edges.confidence < UNCERTAIN]
     if not len(doubtful):
         return ()
-    kinds_and_counts = zip(*(column.tolist() for column in np.unique(doubtful, return_counts=True)), strict=True)
-    counts = sorted(kinds_and_counts, key=lambda each: (-each[1], each[0]))
+    counts = sorted(Counter(doubtful.tolist()).items(), key=lambda each: (-each[1], each[0]))
     kinds = ", ".join(f"{count:,} {EdgeKind(kind).label}" for kind, count in counts)
     detail = f"dependencies known with less than {UNCERTAIN} % confidence ({kinds}); what-ifs are also run without them"
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
@@ -92,26 +87,23 @@ def join(ranks: Iterable[RankPart], naming: Naming = DEFAULT_NAMING) -> Recorded
     ranks = sorted(ranks, key=lambda rank: rank.rest.rank, reverse=True)
     numbering: dict[str, int] = {}
     lanes: list[Lane] = []
-    traces: dict[int, Trace] = {}
-    issues: list[Issue] = []
+    traces = {rank.rest.rank: rank.rest for rank in reversed(ranks)}
+    issues = tuple(issue for rank in reversed(ranks) for issue in rank.issues)
     boundaries, at_work = [], []
 
     def parts() -> Iterator[Activities]:
         shift = np.int32(0)
         while ranks:  # each is freed once it is copied
             rank = ranks.pop()
-            traces[rank.rest.rank] = rank.rest
-            issues.extend(rank.issues)
             boundaries.append(rank.boundaries + 2 * shift)
             at_work.append(_moved(rank.at_work, shift))
             yield _numbered(rank, numbering, shift, len(lanes))
             lanes.extend(rank.lanes)
             shift += np.int32(len(rank.activities))
 
-    activities = Activities.concatenate(parts())
     return RecordedJob(
-        activities, tuple(numbering), tuple(lanes), traces, end_to_end(boundaries), end_to_end(at_work),
-        tuple(issues), naming,
+        Activities.concatenate(parts()), tuple(numbering), tuple(lanes), traces,
+        np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
     )  # fmt: skip
 
 

@@ -8,15 +8,15 @@ waiting time is taken out of calls, and short pauses are added to their cause.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, end_to_end, joined, looked_up, marked, run_starts
-from htagraph.core.computing import in_parts
+from htagraph.core.arrays import Array, Ints, Mask, joined, looked_up, marked, run_starts
+from htagraph.core.computing import in_parts, rows_where
 from htagraph.core.errors import Issue
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, Provenance, edges_with, of_kinds
@@ -64,7 +64,6 @@ def fit(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
 
 
 def _early(job: RecordedJob, edges: Edges, observed: Ints) -> tuple[Issue, ...]:
-    """Return the issues about work that starts before its launch, of edges that go back by `observed` (ns)."""
     launched = edges.kind == EdgeKind.LAUNCH
     rank = job.activities.rank[edges.target[launched] // 2]
     owners, member, counts = np.unique(rank, return_inverse=True, return_counts=True)
@@ -110,29 +109,30 @@ def _runs_forward(job: RecordedJob, edges: Edges) -> bool:
     A cycle goes back wherever it goes forward: it lies within one moment, or within a stretch of time that edges run
     back over. The edges within these whose source has no incoming one are removed, round by round, until none is left.
     """
-    back = []
-    for part in in_parts(len(edges)):
-        source, target = job.moment(edges.source[part]), job.moment(edges.target[part])
-        goes_back = target < source
-        back.append((target[goes_back], source[goes_back]))
-    bounds = (np.column_stack(union(*joined(back, 2))) + np.arange(2)).ravel()  # their ends included
-    inside = []
-    for part in in_parts(len(edges)):
-        source, target = job.moment(edges.source[part]), job.moment(edges.target[part])
+
+    def moments(rows: Array | slice) -> tuple[Ints, Ints]:
+        return job.moment(edges.source[rows]), job.moment(edges.target[rows])
+
+    source, target = moments(rows_where(lambda part: np.greater(*moments(part)), len(edges)))  # those back in time
+    bounds = (np.column_stack(union(target, source)) + np.arange(2)).ravel()  # their ends included
+
+    def is_inside(part: slice) -> Mask:
+        source, target = moments(part)
         place = np.searchsorted(bounds, target, side="right")  # odd within a stretch
-        within, same = np.flatnonzero(place & 1), source == target
-        same[within] |= np.searchsorted(bounds, source[within], side="right") == place[within]
-        inside.append(part.start + np.flatnonzero(same))
-    rows = end_to_end([np.zeros(0, np.int64), *inside])
-    source, target = edges.source[rows], edges.target[rows]
+        within, inside = np.flatnonzero(place & 1), source == target
+        inside[within] |= np.searchsorted(bounds, source[within], side="right") == place[within]
+        return np.asarray(inside)
+
+    inside = rows_where(is_inside, len(edges))
+    begin, end = edges.source[inside], edges.target[inside]
     waits = np.zeros(2 * len(job.activities), np.bool_)
     for _ in range(LIMITS.tried):
-        if not len(source):
+        if not len(begin):
             return True
-        waits[target] = True
-        left = waits[source]
-        waits[target] = False
-        source, target = source[left], target[left]
+        waits[end] = True
+        left = waits[begin]
+        waits[end] = False
+        begin, end = begin[left], end[left]
     return False
 
 
@@ -172,7 +172,8 @@ def latency(job: RecordedJob, edges: Edges) -> Edges:
     """
     held = _held_until(job, edges)
     limited = _of_graphs(job, _of_calls(job, edges, held), held)
-    return Edges.concatenate([limited, _behind_earlier_work(job, edges, held)])
+    queued = _behind_earlier_work(job, edges, held)  # few, and mostly none
+    return Edges.concatenate([limited, queued]) if len(queued) else limited
 
 
 def _behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
@@ -353,10 +354,10 @@ def settle(job: RecordedJob, edges: Edges) -> Edges:
 
 
 def _waits(job: RecordedJob, edges: Edges) -> _Waits:
-    acts, meets = job.activities, _of(edges, TRANSFERS)
+    acts, meets = job.activities, np.flatnonzero(of_kinds(edges.kind, TRANSFERS))
     meets = meets[edges.activity[meets] >= 0]
     in_loop = marked(job.polled.vertex[~job.polled.over], 2 * len(acts))
-    calls = _of(edges, BLOCKING)
+    calls = np.flatnonzero(of_kinds(edges.kind, BLOCKING))
     calls = calls[(edges.target[calls] & 1 == 1) & ~in_loop[edges.target[calls]]]
     may_wait = np.union1d(calls, meets) if len(meets) else calls
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
@@ -373,19 +374,6 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     return _Waits(job, edges, may_wait, last, bodies, released, in_meeting, in_loop)
 
 
-def _of(edges: Edges, kinds: Sequence[EdgeKind]) -> Ints:
-    """Return the edges of some kinds, ascending."""
-    return np.flatnonzero(of_kinds(edges.kind, kinds))
-
-
-def _leading_to(marks: Mask, edges: Edges) -> Ints:
-    """Return the edges that lead to some vertices, ascending."""
-    parts = in_parts(len(edges))
-    return end_to_end(
-        [np.zeros(0, np.int64), *(each.start + np.flatnonzero(marks[edges.target[each]]) for each in parts)]
-    )
-
-
 def _last_stretches(edges: Edges, meets: Array, count: int) -> Ints:
     """Return the BODY edges to the end of their activity, or of its wait if work in it follows.
 
@@ -394,12 +382,13 @@ def _last_stretches(edges: Edges, meets: Array, count: int) -> Ints:
     released = 2 * np.arange(count) + 1
     released[edges.activity[meets]] = edges.target[meets]
     member, until = marked(edges.activity[meets], count), marked(edges.target[meets], 2 * count)
-    last = [np.zeros(0, np.int64)]
-    for part in in_parts(len(edges)):
-        rows = part.start + np.flatnonzero((edges.kind[part] == EdgeKind.BODY) & (edges.activity[part] >= 0))
-        target, activity = edges.target[rows], edges.activity[rows]
-        last.append(rows[(target == released[activity]) | (member[activity] & until[target])])
-    return np.concatenate(last)
+
+    def is_last(part: slice) -> Mask:
+        target, activity = edges.target[part], edges.activity[part]
+        own = (edges.kind[part] == EdgeKind.BODY) & (activity >= 0)
+        return np.asarray(own & ((target == released[activity]) | (member[activity] & until[target])))
+
+    return rows_where(is_last, len(edges))
 
 
 def _without_waits(waits: _Waits, lag: Array) -> _Change:
@@ -417,9 +406,10 @@ def _handed_over(waits: _Waits, lag: Array) -> _Change:
     """Set the BODY edges to 0 during which a thread was blocked until another thread was done, or asked for work."""
     del lag  # the new lag does not depend on it
     edges = waits.edges
-    over = _of(edges, (EdgeKind.THREAD, EdgeKind.HOST_SYNC))
+    over = np.flatnonzero(of_kinds(edges.kind, (EdgeKind.THREAD, EdgeKind.HOST_SYNC)))
     over = over[(edges.kind[over] == EdgeKind.THREAD) | waits.in_loop[edges.target[over]]]
-    rows = _leading_to(marked(edges.target[over], 2 * len(waits.job.activities)), edges)  # few
+    ends = marked(edges.target[over], 2 * len(waits.job.activities))
+    rows = rows_where(lambda part: ends[edges.target[part]], len(edges))  # few
     rows = rows[edges.kind[rows] == EdgeKind.BODY]
     rows = rows[_latest(edges.target[over], waits.source_time(over), edges.target[rows]) > waits.source_time(rows)]
     return rows, np.zeros(len(rows), np.int64)
@@ -428,7 +418,7 @@ def _handed_over(waits: _Waits, lag: Array) -> _Change:
 def _with_pauses(waits: _Waits, lag: Array) -> _Change:
     """Add the time left before the start of device work, or before the end of a wait, to the binding edge."""
     edges, acts = waits.edges, waits.job.activities
-    starts = _of(edges, _STARTS)
+    starts = np.flatnonzero(of_kinds(edges.kind, _STARTS))
     starts = starts[acts.on_device[edges.target[starts] >> 1] & (edges.target[starts] & 1 == 0)]
     rows = np.concatenate((starts, waits.waited, waits.bodies))  # one that is there twice is changed alike
     target = edges.target[rows]
@@ -445,7 +435,7 @@ def _given_back(waits: _Waits, lag: Array) -> _Change:
     If an id proves what a call waited for, the rest stays a gap.
     """
     edges, bodies = waits.edges, waits.bodies
-    into = _leading_to(waits.released, edges)
+    into = rows_where(lambda part: waits.released[edges.target[part]], len(edges))
     latest = _latest(edges.target[into], waits.source_time(into) + lag[into], edges.target[bodies])
     proven = edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]
     late = (waits.target_time(bodies) > latest) & ~np.isin(edges.target[bodies], proven)

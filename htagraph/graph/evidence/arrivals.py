@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from htagraph.core.arrays import Array, coded, inverse_of, looked_up
@@ -67,9 +65,8 @@ def meetings(job: RecordedJob, kind: EdgeKind, *, pairs: bool) -> Edges:
     )
     edges = []
     for source, target, cost, owner, confidence in parts:
-        part = Edges.of(source, target, cost, kind, Provenance.INFERRED, activity=owner, confidence=confidence)
-        by_ids = np.where(confidence == 100, np.int8(Provenance.OBSERVED), part.provenance)
-        edges.append(replace(part, provenance=by_ids))
+        known = np.where(confidence == 100, Provenance.OBSERVED, Provenance.INFERRED)  # matched by ids or not
+        edges.append(Edges.of(source, target, cost, kind, known, activity=owner, confidence=confidence))
     joins = np.union1d(joins, matches.feeds[feeds])  # an end that follows nothing would stay where it was recorded
     edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
     return Edges.concatenate(edges)

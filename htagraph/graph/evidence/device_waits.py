@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked
-from htagraph.core.computing import in_parts
+from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -138,8 +138,8 @@ def _of_pauses(calls: Calls) -> Iterator[Polled]:
     """
     job, acts = calls.job, calls.job.activities
     source, target, owner = job.slices()
-    lasts = (acts.moment(target[part]) - acts.moment(source[part]) for part in in_parts(len(source)))
-    rows = np.flatnonzero(np.concatenate([source[:0] > 0, *(each >= LIMITS.long_call_ns for each in lasts)]))
+    moment, long = acts.moment, LIMITS.long_call_ns
+    rows = rows_where(lambda part: moment(target[part]) - moment(source[part]) >= long, len(source))
     own = owner[rows]
     rows = rows[(job.loaders[rows] < 0) & ((own < 0) | of_kinds(acts.kind[own], FRAMES))]
     rows = rows[np.isin(acts.rank[target[rows] >> 1], list(calls.lanes))]

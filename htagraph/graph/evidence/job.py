@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.computing import in_parts
 from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming, is_backward, names_that
 from htagraph.graph.activities import Activities, Lane, common_time
@@ -84,9 +83,7 @@ class RecordedJob:
         """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
         from htagraph.graph.evidence.threads import loaders
 
-        out, outside = loaders(self), np.flatnonzero(self.outside >= 0)
-        out[outside] = self.outside[outside]
-        return out
+        return np.where(self.outside >= 0, self.outside, loaders(self))
 
     @cached_property
     def outside(self) -> npt.NDArray[np.int32]:
@@ -141,13 +138,6 @@ class RecordedJob:
     def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, on the common clock, ns."""
         return self.time[vertex] if self.clocks else self.activities.moment(vertex)
-
-    def between(self, source: Array, target: Array) -> Ints:
-        """Return the time from some vertices to others, ns."""
-        out = np.empty(len(source), np.int64)
-        for part in in_parts(len(source)):
-            np.subtract(self.moment(target[part]), self.moment(source[part]), out=out[part])
-        return out
 
     def slices(self) -> tuple[Array, Array, Array]:
         """Return the stretches between successive moments of each thread: (source, target, running activity or -1)."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, joined, looked_up, marked
-from htagraph.core.computing import in_parts
+from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
@@ -362,14 +362,12 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     source, target, owner = job.slices()
     out = np.full(len(source), -1, np.int32)
     frame = of_kinds(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON))
-    parts = []
-    for part in in_parts(len(source)):
-        activity = source[part] >> 1
-        around = np.where(source[part] & 1, acts.parent[activity], activity)
-        free = (around >= 0) & ((owner[part] < 0) | (owner[part] == around)) & frame[around]
-        parts.append((part.start + np.flatnonzero(free), around[free]))
-    rows, region = joined(parts, 2)
-    source, target = source[rows], target[rows]
+    around = np.where(source & 1, acts.parent[source >> 1], source >> 1)
+    rows = rows_where(
+        lambda part: (around[part] >= 0) & ((owner[part] < 0) | (owner[part] == around[part])) & frame[around[part]],
+        len(source),
+    )
+    region, source, target = around[rows], source[rows], target[rows]
     lasts = job.moment(target) - job.moment(source)
     names = unnumbered_names(acts, region), unnumbered_names(acts, target >> 1)
     key = mixed(acts.lane[region], *names, target & 1)
@@ -442,13 +440,11 @@ def loaders(job: RecordedJob) -> npt.NDArray[np.int32]:
     if not names.any():
         return out
     is_loader = np.append(names[acts.name], [False])
-    places = [np.zeros(0, np.int64)]
-    for part in in_parts(len(source)):
-        begun = source[part] >> 1
-        around = is_loader[owner[part]] | is_loader[begun] | is_loader[acts.parent[begun]]
-        places.append(part.start + np.flatnonzero(around))
-    here = np.concatenate(places)
-    innermost = np.where(source[here] & 1, acts.parent[source[here] >> 1], source[here] >> 1)
+    begun = source >> 1
+    here = rows_where(
+        lambda part: is_loader[owner[part]] | is_loader[begun[part]] | is_loader[acts.parent[begun[part]]], len(source)
+    )
+    innermost = np.where(source[here] & 1, acts.parent[begun[here]], begun[here])
     out[here] = np.where(is_loader[innermost], innermost, np.where(is_loader[owner[here]], owner[here], -1))
     waits = np.flatnonzero((names & names_that(has_loader_workers, job.names))[acts.name] & ~acts.on_device)
     if len(waits) and ActivityKind.PYTHON in acts.kind:

@@ -6,6 +6,8 @@ time, between the activities that it encloses.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from htagraph.core.kinds import EdgeKind, Provenance
@@ -20,18 +22,16 @@ def body(job: RecordedJob) -> Edges:
 
     The time of data loaders has edges of its own.
     """
-    return Edges.concatenate(of_lanes(job) for of_lanes in (_of_threads, _of_streams))
+    return Edges.concatenate(_stretches(job))
 
 
-def _of_threads(job: RecordedJob) -> Edges:
+def _stretches(job: RecordedJob) -> Iterator[Edges]:
     source, target, owner = job.slices()
     busy = (owner >= 0) & (job.loaders < 0)
     source, target, owner = source[busy], target[busy], owner[busy]
-    lasts = job.between(source, target)
-    return Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
-
-
-def _of_streams(job: RecordedJob) -> Edges:
+    lasts = job.moment(target)
+    lasts -= job.moment(source)
+    yield Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
     work = np.flatnonzero(job.activities.on_device)
-    lasts = job.between(2 * work, 2 * work + 1)
-    return Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
+    lasts = job.moment(2 * work + 1) - job.moment(2 * work)
+    yield Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)

@@ -6,7 +6,6 @@ Lag 0 (`fit.settle` adds the device's pause). Known by ids where the trace has c
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 
@@ -93,10 +92,9 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
     source, target, wait = source[good], target[good], wait[good]
     _, first = np.unique(source * len(acts) + target, return_index=True)
     source, target, wait = source[first], target[first], wait[first]
-    edges = Edges.of(
-        2 * source + 1, 2 * target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED, confidence=waits.confidence[wait]
+    return Edges.of(
+        2 * source + 1, 2 * target, 0, EdgeKind.EVENT_WAIT, waits.provenance[wait], confidence=waits.confidence[wait]
     )
-    return replace(edges, provenance=waits.provenance[wait].astype(np.int8))
 
 
 def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> Array:

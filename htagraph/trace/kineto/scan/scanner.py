@@ -124,7 +124,9 @@ def room_for(size: int) -> tuple[int, int] | None:
     return (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES) if size <= _MAX_TEXT_BYTES else None
 
 
-Scanned: TypeAlias = "tuple[_Scan, tuple[int, Array, Array, Array]]"
+_Found: TypeAlias = tuple[int, Array, Array, Array, tuple[Array, list[int]]]
+"""Result of a scan; the text; rows of events; their names, categories, processes and threads; arguments by key."""
+Scanned: TypeAlias = "tuple[_Scan, _Found]"
 """What a compiled scan made of a text, and whose memory that is in."""
 
 
@@ -146,10 +148,15 @@ class Scanner:
     def scanned(self, text: bytes | memoryview, *, exact: bool) -> Scanned:
         """Return what the compiled scan makes of a text; threads may scan several texts of a file at once."""
         try:
-            scan = self._idle.popleft()
+            memory = self._idle.popleft()
         except IndexError:
-            scan = _Scan()
-        return scan, scan(text, calls=self._calls, exact=exact)
+            memory = _Scan()
+        result, padded, rows, args = memory(text, calls=self._calls, exact=exact)
+        if result == scan.SCANNED and not _objects_are_utf8(padded, rows):
+            result = scan.DECLINED
+        # event by event, while its text is in a cache
+        labels = np.ascontiguousarray(rows[:, scan.NAME : scan.THREAD + 1])
+        return memory, (result, padded, _by_column(rows), labels, _by_key(args))
 
     def scan(
         self, text: bytes | memoryview, offset: int, *, exact: bool, scanned: Scanned | None = None
@@ -162,24 +169,21 @@ class Scanner:
         """
         memory, found = scanned or self.scanned(text, exact=exact)
         try:
-            return self._block(*found, offset, exact=exact)
+            return self._block(found, offset, exact=exact)
         finally:
             self._idle.append(memory)
 
-    def _block(
-        self, result: int, padded: Array, rows: Array, args: Array, offset: int, *, exact: bool
-    ) -> tuple[Block | None, bool]:
-        if result != scan.SCANNED or not _objects_are_utf8(padded, rows):
+    def _block(self, found: _Found, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
+        result, padded, rows, labels, args = found
+        if result != scan.SCANNED:
             return None, result == scan.NEEDS_EXACT
         base = padded.ctypes.data
         left_out = self._left_out(base, rows)
-        rows[left_out, scan.NAME] = scan.NO_SPAN
-        # event by event, while its text is in a cache
-        labels = np.ascontiguousarray(rows[:, scan.NAME : scan.THREAD + 1])
+        labels[left_out, 0] = scan.NO_SPAN
         of_events = self._texts.numbers(base, labels.ravel()).reshape(labels.shape)
         names, categories, processes, _ = np.ascontiguousarray(of_events.T)
         tokens = [of_events]
-        arguments, odd = self._arguments(padded, _by_column(args))
+        arguments, odd = self._arguments(padded, *args)
         tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == scan.TEXT]
         pairs = of_events[:, -2:].astype(np.int64, order="C")
         lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(len(rows)) * _PAIR_BYTES << 32) + _PAIR_BYTES)
@@ -187,7 +191,7 @@ class Scanner:
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return None, False
         block = Block(
-            padded, offset, exact, _by_column(rows), names, categories, processes, lanes, arguments, odd,
+            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd,
             self._is_frame(rows, categories), left_out, self._calls, self._values, self._pairs,
         )  # fmt: skip
         return block, False
@@ -210,31 +214,26 @@ class Scanner:
     def _kind(self, key: int) -> int:
         return argument_keys(calls=self._calls)[key].kind
 
-    def _arguments(self, text: Array, args: Array) -> tuple[_ByKey, _ByKey | None]:
+    def _arguments(self, text: Array, args: Array, behind: list[int]) -> tuple[_ByKey, _ByKey | None]:
         """Return events and values by key: those that a column holds, and others, None if one of them is unreadable."""
-        events, keys, values = args.T
-        number = keys.astype(np.uint8)
-        order = np.argsort(number, kind="stable")  # a radix sort
-        behind = np.cumsum(np.bincount(number, minlength=scan.MAX_KEYS)).tolist()
-        is_odd = keys >= scan.SPAN
-        any_odd, arguments, odd = is_odd.any(), {}, {}
+        arguments: _ByKey = {}
+        odd: _ByKey = {}
         for key, (start, stop) in enumerate(itertools.pairwise((0, *behind))):
-            of_key = order[start:stop]
-            plain = of_key[~is_odd[of_key]] if any_odd else of_key
-            if len(plain):
-                fitting = values[plain]
-                if self._kind(key) == scan.TEXT:
-                    fitting = self._texts.numbers(text.ctypes.data, fitting)
-                arguments[key] = events[plain], fitting
-            if len(plain) < len(of_key):
-                others = of_key[is_odd[of_key]]
-                objects = np.empty(len(others), object)
+            events, keys, fitting = args[start:stop].T
+            is_odd = keys >= scan.SPAN
+            if is_odd.any():
+                objects = np.empty(np.count_nonzero(is_odd), object)
                 try:
-                    for i, span in enumerate(values[others].tolist()):
+                    for i, span in enumerate(fitting[is_odd].tolist()):
                         objects[i] = msgspec.json.decode(span_text(text, span))
                 except UNDECODABLE:
                     return arguments, None
-                odd[key] = events[others], objects
+                odd[key] = events[is_odd], objects
+                events, fitting = events[~is_odd], fitting[~is_odd]
+            if len(events):
+                if self._kind(key) == scan.TEXT:
+                    fitting = self._texts.numbers(text.ctypes.data, fitting)
+                arguments[key] = events, fitting
         return arguments, odd
 
     def _decode(self) -> None:
@@ -264,6 +263,15 @@ def _objects_are_utf8(text: Array, rows: Array) -> bool:
 def _by_column(rows: Array) -> Array:
     """Return a copy of a table, whose columns are contiguous: they are looked at one by one."""
     return np.ascontiguousarray(rows.T).T
+
+
+def _by_key(args: Array) -> tuple[Array, list[int]]:
+    """Return the rows of arguments in the order of their keys, by column, and where those of each key end."""
+    columns = np.ascontiguousarray(args.T)
+    number = columns[1].astype(np.uint8)
+    order = np.argsort(number, kind="stable")  # a radix sort
+    behind = np.cumsum(np.bincount(number, minlength=scan.MAX_KEYS)).tolist()
+    return columns.take(order, axis=1).T, behind
 
 
 def span_text(text: Array, span: int) -> bytes:
