@@ -114,7 +114,9 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
-    rows = [row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)]
+    rows = [
+        row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)
+    ]
     unknown = any(map(is_unrecorded, results.claims(BOUND.when)))
     rows = [row for row in rows if not unknown or row["gain_percent"] >= 100 * LARGE_SHARE]  # who knows what waits
     rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
