@@ -321,7 +321,7 @@ def _largest(results: Results, cause: str) -> Rows:
     known = ~np.isin(words, ["", "none"])[number]
     table = {"duration_us": parts.length / 1000, "start_us": (parts.start - graph.origin_ns) / 1000}
     shown = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[known]]
-    each = shown["duration_us"].groupby(texts_of(words, number[known]), sort=False)
+    each = shown["duration_us"].groupby(pd.Index(texts_of(words, number[known])), sort=False)
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()}).rename_axis("name")
     names = sums.nlargest(MOST_ROWS, "time_us")
     longest = shown.loc[names.pop("longest")]

@@ -189,7 +189,7 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
 
 
 def _stretches(graph: DependencyGraph, least: int) -> tuple[Array, ...]:
-    """Return (edge or -1, the moment of its end, owner or -1, ns) of each stretch of host code of `least` ns or more."""
+    """Return (edge or -1, moment of its end, owner or -1, ns) of each stretch of host code of `least` ns or more."""
     edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
     rows = np.flatnonzero((edges.lag >= least) & (edges.kind == EdgeKind.BODY))
     rows = rows[of_kinds(kind[edges.activity[rows]], _CODE)]
