@@ -321,11 +321,11 @@ def _largest(results: Results, cause: str) -> Rows:
     words = [short_name(key) if group == "kernel" else key if step_number(key) is None else NO_OPERATOR for key in keys]
     known = ~np.isin(words, ["", "none"])[number]
     table = {"duration_us": parts.length / 1000, "start_us": (parts.start - graph.origin_ns) / 1000}
-    parts = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[known]]
-    each = parts["duration_us"].groupby(texts_of(words, number[known]), sort=False)
+    shown = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[known]]
+    each = shown["duration_us"].groupby(pd.Index(texts_of(words, number[known])), sort=False)
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()}).rename_axis("name")
     names = sums.nlargest(MOST_ROWS, "time_us")
-    longest = parts.loc[names.pop("longest")]
+    longest = shown.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     places = Place.of_rows(longest, "start_us", "duration_us", "activity")
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)

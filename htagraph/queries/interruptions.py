@@ -341,4 +341,5 @@ def _pattern(stopped: Array, length: Array) -> tuple[Literal["in turn", "togethe
 
 
 def _chosen(stretches: tuple[Array, ...], rows: Array, usual: Array) -> Interruptions:
-    return Interruptions(*(column[rows] for column in stretches), usual)
+    edge, vertex, owner, length = (column[rows] for column in stretches)
+    return Interruptions(edge, vertex, owner, length, usual)
