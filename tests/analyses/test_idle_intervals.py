@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
@@ -69,3 +70,9 @@ def test_every_work_but_a_streams_first_has_a_row_measured_from_the_one_before(j
                 expected.append((rank, before, work, max(0, start - free) / 1000, gap / 1000))
     table = hg.idle_intervals(graph)
     assert [*table[["rank", "before", "after", "pause_us", "gap_us"]].itertuples(index=False, name=None)] == expected
+
+
+def test_the_longest_are_those_of_the_whole_table() -> None:
+    table = hg.idle_intervals(hg.load("data/demo"))
+    some = table[table["pause_us"] > 0].sort_values("pause_us", ascending=False, kind="stable", ignore_index=True)
+    pd.testing.assert_frame_equal(hg.idle_intervals(hg.load("data/demo"), longest=7), some.head(7))
