@@ -165,15 +165,22 @@ def _released(job: RecordedJob, rank: int) -> Edges:
     frames = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.PYTHON)
     takes, gives = (frames[names_that(which, job.names)[acts.name[frames]]] for which in (is_taking, is_giving))
     takes = takes[acts.duration[takes] >= LIMITS.turn_ns]
-    gives = gives[np.argsort(job.moment(2 * gives), kind="stable")]
-    parts = [_edges([], [], 100)]
-    for lane in np.unique(acts.lane[takes]).tolist():
-        waits, others = takes[acts.lane[takes] == lane], gives[acts.lane[gives] != lane]
-        since = job.moment(2 * waits + 1) - LIMITS.turn_ns
-        first, behind = (np.searchsorted(job.moment(2 * others), when) for when in (since, since + LIMITS.turn_ns))
-        seen = behind > first
-        parts.append(_edges([2 * others[behind[seen] - 1]], [2 * waits[seen] + 1], Confidence.LIKELY))
-    return Edges.concatenate(parts)
+    if not (len(takes) and len(gives)):
+        return _edges([], [], Confidence.LIKELY)
+    objects, ends, begins = {}, job.moment(2 * takes + 1), job.moment(2 * gives)
+    wanted, given = (
+        np.array([objects.setdefault(job.names[name].partition(" of ")[2], len(objects)) for name in acts.name[rows]])
+        for rows in (takes, gives)
+    )
+    # of the gives of an object, by time, the last one before a wait ended
+    first, span = min(ends.min(), begins.min()), np.ptp(np.append(ends, begins)) + 1
+    order = np.lexsort((begins, given))
+    last = order[np.searchsorted(given[order] * span + begins[order] - first, wanted * span + ends - first) - 1]
+    late = ends - begins[last]
+    seen = (
+        (given[last] == wanted) & (late > 0) & (late <= LIMITS.turn_ns) & (acts.lane[gives[last]] != acts.lane[takes])
+    )
+    return _edges([2 * gives[last[seen]]], [2 * takes[seen] + 1], Confidence.LIKELY)
 
 
 def _interpreted(job: RecordedJob) -> Edges:
