@@ -330,8 +330,9 @@ def flop_formula(name: str) -> str:
 
 
 _ELEMENT_BYTES = {  # by the name that a trace has in "Input type", in lower case
-    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long int": 8, "long": 8, "int": 4, "short int": 2,
-    "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
+    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long long": 8, "long int": 8, "long": 8, "int": 4,
+    "short int": 2, "short": 2, "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8,
+    "c10::complex<double>": 16,
 }  # fmt: skip
 
 
