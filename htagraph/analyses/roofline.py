@@ -11,13 +11,13 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, marked, occurring
 from htagraph.core.flops import (
+    DRAM_BYTES,
+    DRAM_PARTS,
     cost_of,
     element_bytes,
     flop_formula,
     flop_per_count,
     is_complex,
-    is_dram_bytes,
-    is_dram_part,
     is_tf32_kernel,
     numbers_per_element,
     peak_of,
@@ -206,8 +206,8 @@ def _by_counters(graph: DependencyGraph) -> pd.DataFrame:
 
 def _moved(value: pd.DataFrame) -> pd.Series[float]:
     """Return the bytes that each kernel moved to and from the device's memory, NaN where nothing counted them."""
-    whole = [name for name in value if is_dram_bytes(str(name))]
-    parts = [name for name in value if is_dram_part(str(name))]
+    whole = [name for name in value if name == DRAM_BYTES]
+    parts = [name for name in value if name in DRAM_PARTS]
     if whole or len(parts) == 2:
         return value[whole or parts].sum(axis=1, min_count=1)
     return pd.Series(np.nan, index=value.index)

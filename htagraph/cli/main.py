@@ -32,13 +32,9 @@ _COLLECT_AFTER = 500_000
 of `summary data/demo`, at 50,000 3 %, most of it while modules are imported. Doubled, nothing more is won."""
 
 app = typer.Typer(
-    name="htagraph",
-    cls=Verbs,
-    help="Why is this PyTorch job slow? Answers from the Kineto traces of all its ranks.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-)
+    name="htagraph", cls=Verbs, help="Why is this PyTorch job slow? Answers from the Kineto traces of all its ranks.",
+    no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
+)  # fmt: skip
 
 _OPTIONS = ("--format", "-f")
 _JSON = ("--format=json", "-fjson")

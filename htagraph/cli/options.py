@@ -244,13 +244,9 @@ _reading: ContextVar[_Reading] = ContextVar("reading", default=_Reading())  # no
 
 
 def as_command(
-    function: Callable[..., None],
-    verb: str = "",
-    defaults: Mapping[str, Any] | None = None,
-    more: Mapping[str, tuple[Any, Any]] | None = None,
-    *,
-    reads: bool = False,
-) -> Callable[..., None]:
+    function: Callable[..., None], verb: str = "", defaults: Mapping[str, Any] | None = None,
+    more: Mapping[str, tuple[Any, Any]] | None = None, *, reads: bool = False,
+) -> Callable[..., None]:  # fmt: skip
     """Return a verb as typer reads it: the name of each parameter says which of `OPTIONS` it is."""
     own = defaults or {each.name: each.default for each in inspect.signature(function).parameters.values()}
     verb = verb or function.__name__

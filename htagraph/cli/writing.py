@@ -125,12 +125,9 @@ def show(report: Report, form: Format | None, output: Path | None, paths: Sequen
 
 
 def write(
-    result: Report | Summary | Validation,
-    render: Callable[..., str],
-    form: Format | None,
-    output: Path | None,
+    result: Report | Summary | Validation, render: Callable[..., str], form: Format | None, output: Path | None,
     paths: Sequence[str],
-) -> None:
+) -> None:  # fmt: skip
     """Write a result."""
     if output is not None and is_figure(form, output):
         from htagraph.output.whole_files import write_figure

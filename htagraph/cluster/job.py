@@ -10,8 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -22,14 +20,14 @@ from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, Selection
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
+from htagraph.graph.storage.cache import release
 from htagraph.queries.rank_digests.digest import RankDigest, digest
 from htagraph.queries.rank_digests.job_skeleton import JobSkeleton, joined_job
 from htagraph.trace.discover import Looked, RankedFile, TracePaths, look_at, named_rank, rank_files
 from htagraph.trace.remote import TracePath
 
 __all__ = [
-    "DistributedJob", "MissingRank", "NotHereError", "ReadOptions", "digest_of", "load_on", "looks", "release",
-    "table_of",
+    "DistributedJob", "MissingRank", "NotHereError", "ReadOptions", "digest_of", "load_on", "looks", "table_of",
 ]  # fmt: skip
 
 
@@ -41,15 +39,6 @@ class ReadOptions(NamedTuple):
     naming: Naming = DEFAULT_NAMING
     python: bool | None = None
     release: str = ""
-
-
-@cache
-def release() -> str:
-    """Return the release of the program that runs here."""
-    try:
-        return version("htagraph")
-    except PackageNotFoundError:  # not installed
-        return ""
 
 
 def looks(paths: Sequence[TracePath], alone: bool) -> list[Looked]:  # noqa: FBT001 - engines pass it on by position

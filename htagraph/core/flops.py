@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "PEAKS", "Cost", "Peak", "attended_pairs", "cost_of", "element_bytes", "flop_formula", "flop_per_count",
-    "is_complex", "is_dram_bytes", "is_dram_part", "is_tf32_kernel", "numbers_per_element", "peak_of",
+    "DRAM_BYTES", "DRAM_PARTS", "PEAKS", "Cost", "Peak", "attended_pairs", "cost_of", "element_bytes", "flop_formula",
+    "flop_per_count", "is_complex", "is_tf32_kernel", "numbers_per_element", "peak_of",
 ]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
@@ -55,7 +55,7 @@ def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # no
     """
     try:
         sizes: Any = [_shape(shape) for shape in shapes]  # a None fails in the formula that uses it
-        cost = _FORMULAS[formula](sizes, values or ())
+        cost = _FORMULAS[formula][1](sizes, values or ())
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
     possible = all(isinstance(count, int) and 0 <= count < _MAX_COUNT for count in (cost.flop, cost.written))
@@ -207,23 +207,31 @@ def _spread(value: str, dimensions: int) -> list[Any]:
     return numbers * dimensions if len(numbers) == 1 else numbers
 
 
-_FORMULAS: dict[str, Callable[[list[list[int]], Sequence[str]], Cost]] = {
-    "mm": _mm,
-    "bmm": _mm,
-    "addmm": _addmm,
-    "baddbmm": _addmm,
-    "linear": _linear,
-    "grouped_mm": _grouped,
-    "convolution": _convolution,
-    "convolution_backward": _convolution_backward,
-    "attention": partial(_attention, mask="from start"),
-    "attention_to_end": partial(_attention, mask="to end"),
-    "attention_in_full": partial(_attention, mask="computed"),
-    "attention_backward": partial(_attention_backward, mask="from start"),
-    "attention_to_end_backward": partial(_attention_backward, mask="to end"),
-    "flash_attn": _flash_attn,
-    "flash_attn_backward": _flash_attn_backward,
-}
+_FORMULAS: dict[str, tuple[str, Callable[[list[list[int]], Sequence[str]], Cost]]] = {
+    "mm": (r"aten::(mm|_scaled_mm(_v2)?|_int_mm)", _mm),
+    "addmm": (r"aten::(addmm_?|_addmm_activation)", _addmm),
+    "bmm": (r"aten::bmm", _mm),
+    "baddbmm": (r"aten::baddbmm_?", _addmm),
+    "linear": (LINEAR, _linear),
+    "convolution": (r"aten::_?convolution", _convolution),
+    "convolution_backward": (r"aten::convolution_backward", _convolution_backward),
+    "grouped_mm": (r"aten::(_scaled)?_?grouped_mm(_v2)?", _grouped),
+    "attention_in_full": (r"aten::_scaled_dot_product_attention_math\w*", partial(_attention, mask="computed")),
+    "attention_to_end": (r"aten::_scaled_dot_product_flash_attention", partial(_attention, mask="to end")),
+    "attention_to_end_backward": (
+        r"aten::_scaled_dot_product_flash_attention_backward", partial(_attention_backward, mask="to end"),
+    ),
+    "attention_backward": (
+        r"aten::_scaled_dot_product_\w*attention\w*_backward", partial(_attention_backward, mask="from start"),
+    ),
+    "attention": (
+        r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)",
+        partial(_attention, mask="from start"),
+    ),
+    "flash_attn": (r"flash_?attn::_flash_attn_forward", _flash_attn),
+    "flash_attn_backward": (r"flash_?attn::_flash_attn_backward", _flash_attn_backward),
+}  # fmt: skip
+"""By its name, the operators that a formula is of, by the first pattern that fits a whole name, and the formula."""
 
 
 def attended_pairs(queries: int, keys: int, *, first: int | None = None, last: int | None = None) -> int:
@@ -311,25 +319,6 @@ def peak_of(device_name: str) -> Peak | None:
     return None
 
 
-_FLOP_FORMULAS = (
-    (re.compile(r"aten::(mm|_scaled_mm(_v2)?|_int_mm)"), "mm"),
-    (re.compile(r"aten::(addmm_?|_addmm_activation)"), "addmm"),
-    (re.compile(r"aten::bmm"), "bmm"),
-    (re.compile(r"aten::baddbmm_?"), "baddbmm"),
-    (re.compile(LINEAR), "linear"),
-    (re.compile(r"aten::_?convolution"), "convolution"),
-    (re.compile(r"aten::convolution_backward"), "convolution_backward"),
-    (re.compile(r"aten::(_scaled)?_?grouped_mm(_v2)?"), "grouped_mm"),
-    (re.compile(r"aten::_scaled_dot_product_attention_math\w*"), "attention_in_full"),
-    (re.compile(r"aten::_scaled_dot_product_flash_attention"), "attention_to_end"),
-    (re.compile(r"aten::_scaled_dot_product_flash_attention_backward"), "attention_to_end_backward"),
-    (re.compile(r"aten::_scaled_dot_product_\w*attention\w*_backward"), "attention_backward"),
-    (re.compile(r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)"), "attention"),
-    (re.compile(r"flash_?attn::_flash_attn_forward"), "flash_attn"),
-    (re.compile(r"flash_?attn::_flash_attn_backward"), "flash_attn_backward"),
-)
-
-
 def flop_formula(name: str) -> str:
     """Return the name of the formula for an operator's floating-point operations, or ``""`` if there is none.
 
@@ -337,12 +326,13 @@ def flop_formula(name: str) -> str:
         >>> flop_formula("aten::addmm"), flop_formula("aten::relu")
         ('addmm', '')
     """
-    return next((formula for pattern, formula in _FLOP_FORMULAS if pattern.fullmatch(name)), "")
+    return next((formula for formula, (pattern, _) in _FORMULAS.items() if re.fullmatch(pattern, name)), "")
 
 
 _ELEMENT_BYTES = {  # by the name that a trace has in "Input type", in lower case
-    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long int": 8, "long": 8, "int": 4, "short int": 2,
-    "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
+    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long long": 8, "long int": 8, "long": 8, "int": 4,
+    "short int": 2, "short": 2, "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8,
+    "c10::complex<double>": 16,
 }  # fmt: skip
 
 
@@ -400,21 +390,7 @@ def flop_per_count(counter: str) -> int:
     return 0 if match is None else 2 if match[2] == "fma" else 1
 
 
-def is_dram_bytes(counter: str) -> bool:
-    """Return True for the hardware counter of all bytes that a kernel moved to or from device memory.
-
-    Example:
-        >>> is_dram_bytes("dram__bytes.sum"), is_dram_bytes("dram__bytes_read.sum"), is_dram_bytes("dram__cycles.sum")
-        (True, False, False)
-    """
-    return counter == "dram__bytes.sum"
-
-
-def is_dram_part(counter: str) -> bool:
-    """Return True for the hardware counters of the bytes that a kernel read from device memory, or wrote to it.
-
-    Example:
-        >>> is_dram_part("dram__bytes_read.sum"), is_dram_part("dram__bytes.sum")
-        (True, False)
-    """
-    return counter in ("dram__bytes_read.sum", "dram__bytes_write.sum")
+DRAM_BYTES = "dram__bytes.sum"
+"""The hardware counter of all bytes that a kernel moved to or from device memory."""
+DRAM_PARTS = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+"""Those of the bytes that it read from there, and wrote to it."""

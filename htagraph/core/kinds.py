@@ -126,12 +126,9 @@ class GapKind(_Labelled):
     def is_unexplained(self) -> bool:
         """Return whether no dependency and no activity's known time explains the gap."""
         return self in (
-            GapKind.LAUNCH_EXCESS,
-            GapKind.STREAM_IDLE,
-            GapKind.SYNC_RETURN,
-            GapKind.THREAD_IDLE,
+            GapKind.LAUNCH_EXCESS, GapKind.STREAM_IDLE, GapKind.SYNC_RETURN, GapKind.THREAD_IDLE,
             GapKind.COLLECTIVE_EXCESS,
-        )
+        )  # fmt: skip
 
 
 class EdgeMeaning(NamedTuple):

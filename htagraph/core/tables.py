@@ -113,7 +113,7 @@ class Table:
             if name in given or name not in self.maybe
         }
         frame = data[list(types)] if isinstance(data, pd.DataFrame) else pd.DataFrame(data, columns=list(types))
-        other = {name: types[name] for name, dtype in frame.dtypes.items() if dtype != types[name]}
+        other = {name: of for (name, of), dtype in zip(types.items(), frame.dtypes, strict=True) if dtype != of}
         return frame.astype(other) if other else frame  # pandas takes its time for those of the right type, too
 
     def only(self, names: str) -> Table:

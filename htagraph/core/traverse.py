@@ -25,7 +25,7 @@ from htagraph.core.counting import offsets_by_key
 
 __all__ = [
     "avoiding", "chain_order", "climb", "counting_order", "deciding", "detours", "last_on_path", "latest", "levels",
-    "longest_path", "path_to", "reach", "redundant_edges", "schedule", "topological_order", "walk_back",
+    "longest_path", "reach", "redundant_edges", "schedule", "topological_order", "walk_back",
 ]  # fmt: skip
 
 
@@ -155,16 +155,6 @@ def longest_path(order: Array, in_offsets: Array, in_sources: Array, in_weights:
         if length >= 0:
             best[vertex], before[vertex] = length, source
     return best, before
-
-
-@njit(cache=True)
-def path_to(before: Array, vertex: int) -> Array:
-    """Return the vertices of the path to `vertex`, first to last; `before` is the second result of `longest_path`."""
-    path = [vertex]
-    while before[vertex] != vertex:
-        vertex = before[vertex]
-        path.append(vertex)
-    return np.array(path[::-1])
 
 
 def walk_back(before: Array, sources: Array, time: Array, vertex: int, start: int) -> Array:

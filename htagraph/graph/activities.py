@@ -212,15 +212,9 @@ class Edges:
 
     @staticmethod
     def of(  # noqa: PLR0913 - a keyword per column
-        source: Array,
-        target: Array,
-        lag: Array | int,
-        kind: EdgeKind,
-        provenance: Array | Provenance,
-        *,
-        activity: Array | int = -1,
-        confidence: Array | int = 100,
-    ) -> Edges:
+        source: Array, target: Array, lag: Array | int, kind: EdgeKind, provenance: Array | Provenance, *,
+        activity: Array | int = -1, confidence: Array | int = 100,
+    ) -> Edges:  # fmt: skip
         """Return edges of one kind."""
         count = len(source)
         return Edges(

@@ -67,10 +67,7 @@ class Clock:
 
 
 def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> Ints:
-    """Return times on the common clock, ns.
-
-    A rank without a clock is not corrected.
-    """
+    """Return times on the common clock, ns; a rank without a clock is not corrected."""
     out = time.astype(np.int64)
     order = np.argsort(rank, kind="stable")
     ranks = rank[order]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import Criteria
     from htagraph.trace.kineto.events import Event
 
-__all__ = ["DependencyGraph", "check", "cycle_error"]
+__all__ = ["DependencyGraph", "check"]
 
 _SHOWN_RANKS = 8
 """Rows of the table in a notebook. Chosen: the ranks of one node. Doubled, the table fills half a screen."""
@@ -247,31 +247,17 @@ class DependencyGraph:
 
     @cached_property
     def topological_order(self) -> npt.NDArray[np.int32]:
-        """All vertices, each after its predecessors.
+        """All vertices, each after its predecessors; a GraphError if the edges form a cycle."""
+        from htagraph.core.traverse import topological_order
 
-        Raises:
-            GraphError: the edges form a cycle.
-        """
-        from htagraph.core import traverse
-
-        order = traverse.topological_order(self.out_offsets, self.edges.target)
-        if len(order) < self.vertex_count:
-            raise cycle_error(self, order)
-        return frozen(order)
+        return _without_cycle(self, topological_order(self.out_offsets, self.edges.target))
 
     @cached_property
     def replay_order(self) -> npt.NDArray[np.int32]:
-        """All vertices, each after its predecessors, in the order in which a replay is fastest.
-
-        Raises:
-            GraphError: the edges form a cycle.
-        """
+        """All vertices, as `topological_order` has them, but in the order in which a replay is fastest."""
         from htagraph.core.traverse import chain_order
 
-        order = chain_order(self.out_offsets, self.edges.target)
-        if len(order) < self.vertex_count:
-            raise cycle_error(self, order)
-        return frozen(order)
+        return _without_cycle(self, chain_order(self.out_offsets, self.edges.target))
 
     @cached_property
     def _bound(self) -> tuple[Array, Array]:
@@ -450,11 +436,14 @@ def check(graph: DependencyGraph) -> None:
     _ = graph.topological_order
 
 
-def cycle_error(graph: DependencyGraph, order: Array) -> GraphError:
-    """Return the error that names an edge of a cycle, given the vertices that a topological order reaches."""
+def _without_cycle(graph: DependencyGraph, order: Array) -> npt.NDArray[np.int32]:
+    """Return a topological order; raise an error that names an edge of a cycle if it does not reach all vertices."""
+    if len(order) == graph.vertex_count:
+        return frozen(order)
     cycle = _cycle(graph, np.isin(np.arange(graph.vertex_count), order, invert=True))
     between = [edge for edge in cycle if graph.edges.source[edge] // 2 != graph.edges.target[edge] // 2] or cycle
-    return GraphError(f"acyclic: {len(cycle)} edges form a cycle, among them the {graph.describe_edge(between[0])}")
+    msg = f"acyclic: {len(cycle)} edges form a cycle, among them the {graph.describe_edge(between[0])}"
+    raise GraphError(msg)
 
 
 def _cycle(graph: DependencyGraph, stuck: Array) -> list[int]:

@@ -61,32 +61,18 @@ clocks of hosts differ by less. Doubled, runs that follow each other within 20 s
 
 @overload
 def load(
-    path: TracePaths,
-    ranks: Sequence[int] | None = None,
-    steps: Sequence[int] | None = None,
-    progress: Progress | None = None,
-    *,
-    on_error: Literal["raise", "skip"] = "raise",
-    naming: Naming = DEFAULT_NAMING,
-    cache: bool | str | os.PathLike[str] = False,
-    time: Window | None = None,
-    python: bool | None = None,
+    path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
+    progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
     engine: None = None,
-) -> DependencyGraph: ...
+) -> DependencyGraph: ...  # fmt: skip
 @overload
 def load(
-    path: TracePaths,
-    ranks: Sequence[int] | None = None,
-    steps: Sequence[int] | None = None,
-    progress: Progress | None = None,
-    *,
-    on_error: Literal["raise", "skip"] = "raise",
-    naming: Naming = DEFAULT_NAMING,
-    cache: bool | str | os.PathLike[str] = False,
-    time: Window | None = None,
-    python: bool | None = None,
+    path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
+    progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
     engine: object,
-) -> DistributedJob: ...
+) -> DistributedJob: ...  # fmt: skip
 def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
     ranks: Sequence[int] | None = None,
@@ -246,14 +232,9 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
 
 
 def _part(
-    file: RankedFile,
-    *,
-    naming: Naming,
-    wanted: Wanted,
-    progress: Callable[[int], None],
-    compiled: bool,
+    file: RankedFile, *, naming: Naming, wanted: Wanted, progress: Callable[[int], None], compiled: bool,
     spans: Mapping[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
-) -> RankPart | HtagraphError:
+) -> RankPart | HtagraphError:  # fmt: skip
     read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled)
     try:
         if spans is not None:
@@ -261,7 +242,7 @@ def _part(
             if isinstance(found, HtagraphError):
                 return found
             return thin_part_of(read, replace(wanted, span=found[1]), naming, found[0])
-        if wanted.steps is not None and json_bytes(file) >= _LARGE_BYTES:
+        if wanted.steps is not None and json_bytes(file.path) >= _LARGE_BYTES:
             size = file.path.stat().st_size
             before = partial(read_trace, file.path, file.rank_in, lambda at: progress(at // 2), compiled=compiled)
             read = partial(

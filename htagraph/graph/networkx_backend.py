@@ -78,7 +78,10 @@ def dag_longest_path(
     best, before, order = _longest(G, weight, default_weight, topo_order)
     if not len(order):
         return []
-    return traverse.path_to(before, int(order[np.argmax(best[order])])).tolist()
+    path = [int(order[np.argmax(best[order])])]
+    while (earlier := int(before[path[-1]])) != path[-1]:
+        path.append(earlier)
+    return path[::-1]
 
 
 def dag_longest_path_length(G: DependencyGraph, weight: str = "weight", default_weight: float = 1) -> float:

@@ -227,12 +227,9 @@ def _collective(op: str, annotation: str, recorded: str, kernel: str, kernel_bef
     """Return names with the parts that all collectives share."""
     new, old = "(ncclDevKernelArgsStorage<4096ul>)", "(ncclDevComm*, unsigned long, ncclWork*)"
     return CollectiveNames(
-        f"c10d::{op}",
-        f"nccl:{annotation}",
-        recorded,
-        f"ncclDevKernel_{kernel}{new}",
+        f"c10d::{op}", f"nccl:{annotation}", recorded, f"ncclDevKernel_{kernel}{new}",
         f"ncclKernel_{kernel_before}{old}",
-    )
+    )  # fmt: skip
 
 
 _PAIR: Final = ("SendRecv", "SendRecv_RING_SIMPLE_Sum_int8_t")

@@ -159,13 +159,9 @@ def fill(writer: Writer, layout: Layout, section: LineColumns, counts: Counts, e
     bases = np.array(counts.bases, np.int64)
     numbers = section.offsets + bases[section.counters]
     columns = (
-        numbers[:, 0].tolist(),
-        (start // 1000).tolist(),
-        (start % 1000).tolist(),
-        (duration // 1000).tolist(),
-        (duration % 1000).tolist(),
-        *(numbers[:, i].tolist() for i in (1, 2, 3)),
-    )
+        numbers[:, 0].tolist(), (start // 1000).tolist(), (start % 1000).tolist(), (duration // 1000).tolist(),
+        (duration % 1000).tolist(), *(numbers[:, i].tolist() for i in (1, 2, 3)),
+    )  # fmt: skip
     texts = section.texts
     if section.dynamic:
         texts = list(texts)

@@ -62,16 +62,9 @@ class Style:
 
 
 _OF_2022: Final = Style(
-    1_661_203_462,
-    nanoseconds=False,
-    relative=False,
-    linked=False,
-    flow=("async_cpu_to_gpu", "async_gpu"),
-    op_args="2022",
-    groups="no",
-    sync=False,
-    annotation_ns=1000,
-)
+    1_661_203_462, nanoseconds=False, relative=False, linked=False, flow=("async_cpu_to_gpu", "async_gpu"),
+    op_args="2022", groups="no", sync=False, annotation_ns=1000,
+)  # fmt: skip
 STYLES: Final[dict[Era, Style]] = {
     "2021": replace(_OF_2022, start_s=1_625_140_800, old_categories=True, op_args="2021"),
     "2022": _OF_2022,
@@ -171,18 +164,13 @@ _SYNC_LANE = 1_000_000
 """Added to the tid of Stream Sync rows, as Kineto of 2026 does."""
 _SKIP = "%.0s"  # takes a number and writes nothing
 _OLD = {
-    Category.CPU_OP: "Operator",
-    Category.CUDA_RUNTIME: "Runtime",
-    Category.KERNEL: "Kernel",
-    Category.GPU_MEMCPY: "Memcpy",
-    Category.GPU_MEMSET: "Memset",
-}
+    Category.CPU_OP: "Operator", Category.CUDA_RUNTIME: "Runtime", Category.KERNEL: "Kernel",
+    Category.GPU_MEMCPY: "Memcpy", Category.GPU_MEMSET: "Memset",
+}  # fmt: skip
 _HIP = {
-    "cudaLaunchKernel": "hipLaunchKernel",
-    "cudaLaunchKernelExC": "hipExtLaunchKernel",
-    "cuLaunchKernel": "hipModuleLaunchKernel",
-    "cudaStreamIsCapturing": "hipStreamIsCapturing",
-}
+    "cudaLaunchKernel": "hipLaunchKernel", "cudaLaunchKernelExC": "hipExtLaunchKernel",
+    "cuLaunchKernel": "hipModuleLaunchKernel", "cudaStreamIsCapturing": "hipStreamIsCapturing",
+}  # fmt: skip
 
 
 class Counter(IntEnum):

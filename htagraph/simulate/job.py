@@ -363,15 +363,6 @@ REGIMES: Final[dict[str, Callable[[], Job]]] = {
 def demo_job() -> Job:
     """Return the job of the demo traces: a straggler, exposed communication and a host-bound phase (data loading)."""
     return Job(
-        ranks=4,
-        steps=3,
-        layers=2,
-        kernel_us=150.0,
-        network_gb_s=30.0,
-        buckets=2,
-        optimizer="loop",
-        loader_us=1200.0,
-        slow_ranks=(SlowRank(rank=2, factor=1.3),),
-        clock_offsets_us=(0.0, 140.0, -60.0, 35.0),
-        seed=7,
-    )
+        ranks=4, steps=3, layers=2, kernel_us=150.0, network_gb_s=30.0, buckets=2, optimizer="loop", loader_us=1200.0,
+        slow_ranks=(SlowRank(rank=2, factor=1.3),), clock_offsets_us=(0.0, 140.0, -60.0, 35.0), seed=7,
+    )  # fmt: skip

@@ -27,14 +27,8 @@ _GRAPH_LATENCY = 2.0
 doubling it delays each graph that finds the device idle by another 10 µs."""
 
 STREAMS = {  # stream ids: 7 is the default stream of CUDA traces; the rest are chosen
-    "compute": 7,
-    "dp": 20,
-    "tp": 24,
-    "forward_in": 28,
-    "forward_out": 32,
-    "backward_in": 36,
-    "backward_out": 40,
-}
+    "compute": 7, "dp": 20, "tp": 24, "forward_in": 28, "forward_out": 32, "backward_in": 36, "backward_out": 40,
+}  # fmt: skip
 STREAM_INDEX = {name: index for index, name in enumerate(STREAMS)}
 
 

@@ -92,16 +92,11 @@ class Simulated:
         start = STYLES[job.era].start_ns
         steps = self._steps()
         return Truth(
-            FORMAT,
-            job.model_dump(mode="json"),
-            mean_step_ns(steps),
-            steps,
+            FORMAT, job.model_dump(mode="json"), mean_step_ns(steps), steps,
             tuple(FileClock(r, job.offset_ns(r), job.drift(r) * 1e6, start) for r in range(job.ranks)),
-            tuple(slow.model_dump(mode="json") for slow in job.slow_ranks),
-            MOMENTS,
-            tuple(inside + between),
+            tuple(slow.model_dump(mode="json") for slow in job.slow_ranks), MOMENTS, tuple(inside + between),
             tuple(made),
-        )
+        )  # fmt: skip
 
     @property
     def mean_step_ns(self) -> float:
@@ -227,9 +222,7 @@ def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz"
 
 
 def scale_job(events: int, *, ranks: int = 1) -> Job:
-    """Return a job whose traces hold about `events` complete (X) events in all.
-
-    About 10^3 to 10^8 events.
+    """Return a job whose traces hold about `events` complete (X) events in all: 10^3 to 10^8.
 
     Example:
         >>> scale_job(1_000_000).steps, scale_job(100_000, ranks=4).ranks

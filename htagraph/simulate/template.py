@@ -16,19 +16,10 @@ _BEFORE_CHILDREN = 0.6
 _KEYS_PER_SECTION_BITS = 24
 """Of a draw's key. Chosen: no section has 2**24 instructions."""
 _CBID = {  # CUPTI's numbers of the functions (cupti_runtime_cbid.h)
-    "cudaLaunchKernel": 211,
-    "cudaLaunchKernelExC": 430,
-    "cudaGraphLaunch": 311,
-    "cudaMemcpyAsync": 41,
-    "cudaMemsetAsync": 51,
-    "cudaEventRecord": 135,
-    "cudaStreamWaitEvent": 147,
-    "cudaEventSynchronize": 137,
-    "cudaStreamSynchronize": 131,
-    "cudaDeviceSynchronize": 165,
-    "cudaStreamIsCapturing": 317,
-    "cuLaunchKernel": 307,
-}
+    "cudaLaunchKernel": 211, "cudaLaunchKernelExC": 430, "cudaGraphLaunch": 311, "cudaMemcpyAsync": 41,
+    "cudaMemsetAsync": 51, "cudaEventRecord": 135, "cudaStreamWaitEvent": 147, "cudaEventSynchronize": 137,
+    "cudaStreamSynchronize": 131, "cudaDeviceSynchronize": 165, "cudaStreamIsCapturing": 317, "cuLaunchKernel": 307,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

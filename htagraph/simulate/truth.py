@@ -131,10 +131,7 @@ def mean_step_ns(steps: Iterable[Step]) -> float:
 def dependencies(
     job: Job, executed: Mapping[int, list[Executed]], positions: Mapping[int, Mapping[int, Ints]]
 ) -> list[Dependency]:
-    """Return the dependencies inside each rank.
-
-    `positions` are those in the file, by rank, step and event.
-    """
+    """Return the dependencies inside each rank; `positions` are those in the file, by rank, step and event."""
     links = []
     for rank, steps in executed.items():
         walk = _ProgramWalk(job.queue_depth)

@@ -189,10 +189,7 @@ class Frames:
         return self._asked is True or (self._asked is None and count <= self._most)
 
     def left_out_of(self, is_frame: npt.NDArray[np.bool_], start: Array, duration: Array) -> npt.NDArray[np.bool_]:
-        """Return which events of a block are left out.
-
-        Times are in ns, as in the file.
-        """
+        """Return which events of a block are left out; times are in ns, as in the file."""
         if self._none:
             return is_frame
         out = np.zeros(len(is_frame), np.bool_)

@@ -52,15 +52,10 @@ class Reader(Protocol):
         """Return what a file says of its recording: quickly, or with `and_tail` after looking at all of it."""
 
     def columns(
-        self,
-        path: TracePath,
-        rank_in: Callable[[Facts, IssueLog], int],
-        progress: Callable[[int], None] | None = None,
-        *,
-        compiled: bool = True,
-        frames: Frames | None = None,
+        self, path: TracePath, rank_in: Callable[[Facts, IssueLog], int],
+        progress: Callable[[int], None] | None = None, *, compiled: bool = True, frames: Frames | None = None,
         sieve: Sieve | None = None,
-    ) -> Trace:
+    ) -> Trace:  # fmt: skip
         """Return the events of a file; see `read_trace`."""
 
     def event(self, trace: Trace, index: int) -> Any:  # noqa: ANN401 - a model of the format
@@ -96,14 +91,9 @@ def reader_for(path: TracePath) -> Reader:
 
 
 def read_trace(
-    path: TracePath,
-    rank_in: Callable[[Facts, IssueLog], int],
-    progress: Callable[[int], None] | None = None,
-    *,
-    compiled: bool = True,
-    frames: Frames | None = None,
-    sieve: Sieve | None = None,
-) -> Trace:
+    path: TracePath, rank_in: Callable[[Facts, IssueLog], int], progress: Callable[[int], None] | None = None, *,
+    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,
+) -> Trace:  # fmt: skip
     """Return one file's events as columns, whatever its format.
 
     `rank_in` returns the rank of the file, given its facts and the log of its issues, to which it may add; `progress`
@@ -128,7 +118,7 @@ def in_parallel(
     `progress` is called with the share done, 0 to 1.
     """
     sizes = [file.path.stat().st_size for file in files]
-    large = sum(map(json_bytes, files)) >= _LARGE_BYTES
+    large = sum(json_bytes(file.path) for file in files) >= _LARGE_BYTES
     report = _Report(sizes, progress)
 
     def result(number: int) -> T:
@@ -172,6 +162,6 @@ class _Report:
         self._stopped = True
 
 
-def json_bytes(file: RankedFile) -> int:
+def json_bytes(path: TracePath) -> int:
     """Return about how many bytes of JSON a file holds."""
-    return file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix in (".gz", ".zst") else 1)
+    return path.stat().st_size * (_GZIP_RATIO if path.suffix in (".gz", ".zst") else 1)

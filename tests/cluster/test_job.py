@@ -15,8 +15,9 @@ import pytest
 
 import htagraph as hg
 from htagraph.cluster.engines import Failed
-from htagraph.cluster.job import DistributedJob, NotHereError, ReadOptions, digest_of, looks, release, table_of
+from htagraph.cluster.job import DistributedJob, NotHereError, ReadOptions, digest_of, looks, table_of
 from htagraph.core.errors import SelectionError, TraceError
+from htagraph.graph.storage.cache import release
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.trace.discover import RankedFile
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label

@@ -18,8 +18,6 @@ from htagraph.core.flops import (
     element_bytes,
     flop_formula,
     flop_per_count,
-    is_dram_bytes,
-    is_dram_part,
     is_tf32_kernel,
     peak_of,
 )
@@ -268,9 +266,3 @@ def test_tf32_kernels_say_so_in_their_names(name: str, tf32: bool) -> None:  # n
 def test_a_multiply_add_counts_as_two_operations(width: str) -> None:
     counter = f"smsp__sass_thread_inst_executed_op_{width}{{}}_pred_on.sum"
     assert [flop_per_count(counter.format(op)) for op in ("fma", "mul", "add", "shift")] == [2, 1, 1, 0]
-
-
-def test_bytes_of_memory_are_counted_whole_or_in_two_parts() -> None:
-    counters = ["dram__bytes.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_bytes.sum"]
-    assert [is_dram_bytes(counter) for counter in counters] == [True, False, False, False]
-    assert [is_dram_part(counter) for counter in counters] == [False, True, True, False]

@@ -49,11 +49,6 @@ def test_the_longest_path_is_the_longest_of_all_paths(made: Frames) -> None:
     assert best.max() == oracles.longest_path_length(graph)
 
 
-def test_a_path_is_followed_back_to_its_beginning() -> None:
-    assert traverse.path_to(np.array([0, 1, 0, 2], np.int32), 3).tolist() == [0, 2, 3]
-    assert traverse.path_to(np.array([0, 1, 0, 2], np.int32), 1).tolist() == [1]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("edges", "redundant"),

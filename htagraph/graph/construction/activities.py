@@ -63,12 +63,9 @@ class RankPart:
 
 
 def prepare(
-    trace: Trace,
-    naming: Naming,
-    steps: Sequence[int] | None = None,
-    span: tuple[int, int] | None = None,
+    trace: Trace, naming: Naming, steps: Sequence[int] | None = None, span: tuple[int, int] | None = None,
     launches: Launches | None = None,
-) -> RankPart:
+) -> RankPart:  # fmt: skip
     """Return one rank's activities, all or some of them, and the order of starts and ends on its threads.
 
     Args:

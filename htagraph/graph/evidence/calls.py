@@ -184,7 +184,7 @@ class Calls:
     @cached_property
     def surroundings(self) -> npt.NDArray[np.uint64]:
         """For each call: a hash of the calls before and after it on its thread, and of the streams they launch on."""
-        order = np.argsort(self.thread, kind="stable")
+        order = self._by_thread
         what = mixed(self.job.activities.name[self.row], self.launched + 1)[order]
         out = np.empty(len(order), np.uint64)
         out[order] = mixed(np.roll(what, 1), np.roll(what, -1), self.thread[order])

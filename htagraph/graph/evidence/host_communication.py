@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, looked_up, marked
+from htagraph.core.flops import element_bytes
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call, names_that
 from htagraph.graph.activities import Activities
@@ -25,14 +26,8 @@ __all__ = ["CallArguments", "HostCalls", "call_arguments", "host_calls"]
 
 _WITHOUT_OWN: Final = {"reduce_scatter": "all_reduce"}
 """Operations that a backend may do by another one, and record as that (gloo)."""
-_ELEMENT_BYTES: Final = {
-    "float": 4, "double": 8, "int": 4, "long": 8, "long int": 8, "long long": 8, "short": 2, "short int": 2,
-    "signed char": 1, "unsigned char": 1, "bool": 1, "c10::Half": 2, "c10::BFloat16": 2, "c10::complex<float>": 8,
-    "c10::complex<double>": 16, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1,
-}  # fmt: skip
-"""Bytes of an element by the C++ type that PyTorch's profiler writes under ``Input type``."""
 _NO_TENSOR: Final = ("", "Scalar", "ScalarList", "GenericList")
-"""What the profiler writes there for an input that is no tensor."""
+"""What the profiler writes under ``Input type`` for an input that is no tensor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +257,7 @@ def _parsed(concrete: str, dims: str, types: str, name: str) -> tuple[int, int, 
     kinds = _list(types)
     tensors = [(shape, kind) for shape, kind in zip(_list(dims), kinds, strict=False) if kind not in _NO_TENSOR]
     sizes = [_elements(shape, is_list=kind == "TensorList") for shape, kind in tensors]
-    width = next((_ELEMENT_BYTES[each] for each in kinds if each in _ELEMENT_BYTES), -1)
+    width = next(filter(None, (element_bytes(str(each)) for each in kinds)), -1)
     return peer, tag, max(sizes, default=-1), sizes[-1] if sizes else -1, width
 
 

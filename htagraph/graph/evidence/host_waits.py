@@ -192,7 +192,8 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
     if seen.mean() >= LIMITS.nearly_all and np.ptp(paused) and np.ptp(left):
         follows = max(0.0, float(np.corrcoef(paused, left)[0, 1]))
         chance = (1 - follows**2) ** ((len(paused) - 2) / 2)  # of independent normal values
-        near = 2 * np.maximum(np.abs(paused - left), 1) / paused  # up to 1, of ends anywhere as likely as any other
+        # up to 1, of ends anywhere as likely as any other
+        near = 2 * np.maximum(np.abs(paused - left), 1) / np.maximum(paused, 1)
         if min(chance, float(np.prod(2 * np.sqrt(near)))) < LIMITS.chance:  # Markov's bound of all of them together
             issued.soonest[rows], issued.blocked[rows] = soonest, blocked
 

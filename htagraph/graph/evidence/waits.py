@@ -204,10 +204,7 @@ class Ordered:
 
     @staticmethod
     def of(position: Array, epoch: Array) -> Ordered:
-        """Return calls by epoch.
-
-        Positions are ascending.
-        """
+        """Return calls by epoch; positions are ascending."""
         order = np.arange(len(epoch)) if (epoch[1:] >= epoch[:-1]).all() else np.argsort(epoch, kind="stable")
         by_epoch = epoch[order]
         first = np.concatenate(([0], np.flatnonzero(by_epoch[1:] != by_epoch[:-1]) + 1, [len(order)]))

@@ -65,13 +65,9 @@ def host_sync(job: RecordedJob) -> Edges:
 
 
 def _linked(
-    calls: Calls,
-    source: Array,
-    call: Array,
-    provenance: Provenance,
-    confidence: int | Array,
+    calls: Calls, source: Array, call: Array, provenance: Provenance, confidence: int | Array,
     tolerance: int = LIMITS.tick_ns,
-) -> Edges:
+) -> Edges:  # fmt: skip
     """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
 
     A source (-1 for none) may seem to end up to `tolerance` ns after the call, by the error of the clocks.

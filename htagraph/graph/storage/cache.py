@@ -28,18 +28,17 @@ from htagraph.core.errors import HtagraphError, StoredGraphError
 from htagraph.graph import storage
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.discover import TracePaths, find_files
+from htagraph.trace.readers import json_bytes
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
 __all__ = [
     "CachedGraph", "FileState", "bytes_digest", "cache_folder", "cached", "cached_graphs", "clear", "file_states",
-    "is_unchanged", "limit_bytes", "make_room",
+    "is_unchanged", "limit_bytes", "make_room", "release",
 ]  # fmt: skip
 
 _WORTH_BYTES: Final = 32 << 20
 """Bytes of JSON from which a job is cached. Measured: smaller ones load in half a second, which a cache would not make
 much shorter. Doubled, jobs that load in a second are not cached."""
-_GZIP_RATIO: Final = 15
-"""Bytes of JSON per byte of a gzipped trace. As in `htagraph.graph.load`. Doubled, smaller jobs are cached."""
 _FREE_SHARE: Final = 0.5
 """Share of the free disk that one graph may take. Chosen: others need the rest. It cannot be doubled: at 1, a graph
 fills the disk."""
@@ -58,12 +57,9 @@ _MAX_THREADS: Final = 8
 
 
 def cached(
-    make: Callable[[], DependencyGraph],
-    paths: TracePaths,
-    options: Mapping[str, Any],
-    where: str | os.PathLike[str] | None,
-    chosen: Callable[[], Collection[str]] | None = None,
-) -> DependencyGraph:
+    make: Callable[[], DependencyGraph], paths: TracePaths, options: Mapping[str, Any],
+    where: str | os.PathLike[str] | None, chosen: Callable[[], Collection[str]] | None = None,
+) -> DependencyGraph:  # fmt: skip
     """Return the graph of some traces from the cache, or make it and put it there.
 
     The options are JSON: what decides, besides the files, what the graph is. Without `where`, the cache is the user's
@@ -110,10 +106,7 @@ def _named(file: str) -> str:
 
 def _is_worth(files: Sequence[str] | Mapping[str, Any]) -> bool:
     try:
-        return (
-            sum(path_of(f).stat().st_size * (_GZIP_RATIO if ".gz" in f or ".zst" in f else 1) for f in files)
-            >= _WORTH_BYTES
-        )
+        return sum(json_bytes(path_of(file)) for file in files) >= _WORTH_BYTES
     except OSError:
         return False
 
@@ -123,15 +116,20 @@ def _digest(content: Any) -> str:  # noqa: ANN401 - JSON
 
 
 @cache
+def release() -> str:
+    """Return the release of the program that runs here."""
+    try:
+        return version("htagraph")
+    except PackageNotFoundError:  # not installed
+        return ""
+
+
+@cache
 def _program() -> list[Any]:
     """Return what tells this program from others that make other graphs of the same files."""
-    try:
-        release = version("htagraph")
-    except PackageNotFoundError:  # not installed
-        release = ""
     sources = sorted(path for folder in _DECIDING for path in (_PACKAGE / folder).rglob("*.py"))
-    states = [(path, path.stat()) for path in sources]
-    return [release, [[path.relative_to(_PACKAGE).as_posix(), stat.st_size, stat.st_mtime_ns] for path, stat in states]]
+    states = ((path.relative_to(_PACKAGE).as_posix(), path.stat()) for path in sources)
+    return [release(), [[name, stat.st_size, stat.st_mtime_ns] for name, stat in states]]
 
 
 def _known(record: Path) -> dict[str, FileState]:

@@ -250,13 +250,9 @@ class _Reader(Generic[T, S]):
 
 
 def split(
-    pieces: Iterator[bytes],
-    decode: Decode[T],
-    header: dict[str, Any],
-    log: IssueLog,
-    scan: Scan[S] | None = None,
+    pieces: Iterator[bytes], decode: Decode[T], header: dict[str, Any], log: IssueLog, scan: Scan[S] | None = None,
     ahead: Ahead | None = None,
-) -> Iterator[tuple[int, list[T] | S]]:
+) -> Iterator[tuple[int, list[T] | S]]:  # fmt: skip
     """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 
     Keys before the events are in `header` when the first block comes, keys after them when the last has come. `scan` is

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -64,14 +65,9 @@ def recognizes(path: TracePath) -> bool:
 
 
 def columns(
-    path: TracePath,
-    rank_in: Callable[[Facts, IssueLog], int],
-    progress: Callable[[int], None] | None = None,
-    *,
-    compiled: bool = True,
-    frames: Frames | None = None,
-    sieve: Sieve | None = None,
-) -> Trace:
+    path: TracePath, rank_in: Callable[[Facts, IssueLog], int], progress: Callable[[int], None] | None = None, *,
+    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,
+) -> Trace:  # fmt: skip
     """Return one file's events as columns."""
     stat = _stat(path)
     log = IssueLog(str(path))
@@ -239,7 +235,9 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
     listed: list[Any] = [each.ranks for each in info.pg_config]
     for number, ranks in enumerate(listed):
         if isinstance(ranks, list):
-            listed[number], raw["distributedInfo"]["pg_config"][number]["ranks"] = _shared(tuple(ranks))
+            listed[number], plain = _shared(tuple(ranks))
+            with suppress(LookupError, TypeError):  # a file may give the header another name
+                raw["distributedInfo"]["pg_config"][number]["ranks"] = plain
     run = {
         "world size": info.world_size,
         "job": header.job_name,

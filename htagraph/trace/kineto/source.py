@@ -39,13 +39,9 @@ _FOREIGN = (
 
 
 def iter_bytes(
-    path: TracePath,
-    log: IssueLog,
-    progress: Callable[[int], None] | None = None,
-    *,
-    piece_bytes: int | None = None,
+    path: TracePath, log: IssueLog, progress: Callable[[int], None] | None = None, *, piece_bytes: int | None = None,
     start: int = 0,
-) -> Iterator[bytes]:
+) -> Iterator[bytes]:  # fmt: skip
     """Yield the decompressed bytes of a file, in pieces.
 
     A gzip stream that ends early or fails its checksum yields the bytes up to the damage. `progress` is called with the

@@ -262,10 +262,7 @@ def _text(time: object) -> str:
 
 
 def report_phases(counts: dict[str, int], log: IssueLog) -> None:
-    """Report the events that are in no column because of their phase.
-
-    The phase of objects without one is ``""``.
-    """
+    """Report the events that are in no column because of their phase; that of objects without one is ``""``."""
     others = {phase: count for phase, count in counts.items() if phase not in _READ | _ARROWS}
     log.add("phase_missing", "objects without a phase (ph), which are no events; left out", others.pop("", 0))
     for phase in list(others)[:5]:  # few files have more, and reports of hostile files stay short

@@ -138,14 +138,7 @@ def read_execution_trace(path: str | Path) -> pd.DataFrame:
         index = pd.Index([node["id"] for node in nodes], dtype="int64", name="et_node")
         kinds: dict[str, Any] = _KINDS | dict.fromkeys(LISTS, "object")
         frame = pd.DataFrame({name: pd.Series(columns[name], index, dtype=kind) for name, kind in kinds.items()})
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ):  # msgspec's errors are ValueErrors
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):  # msgspec's too
         msg = f"{path}: not an execution trace (expected: JSON with 'nodes', each with id and name)"
         raise NotATraceError(msg) from None
     return frame

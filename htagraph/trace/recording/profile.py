@@ -301,8 +301,6 @@ def memory_snapshot_into(torch: Any, handler: TraceHandler) -> Iterator[None]:  
 @contextmanager
 def execution_trace_into(torch: Any, handler: TraceHandler) -> Iterator[Any]:  # noqa: ANN401
     """Give an observer that writes an execution trace of the steps that are recorded."""
-    import inspect
-
     if "execution_trace_observer" not in inspect.signature(torch.profiler.profile.__init__).parameters:
         msg = f"execution_trace=True: the profiler of PyTorch {torch.__version__} cannot; it came with 2.2"
         raise HtagraphError(msg)

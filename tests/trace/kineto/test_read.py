@@ -165,6 +165,11 @@ def test_both_texts_of_a_header_are_one_header(tmp_path: Path) -> None:
     assert facts.base_ns == header()["baseTimeNanoseconds"]
 
 
+def test_a_header_may_have_the_name_of_the_field(tmp_path: Path) -> None:
+    given = {"distributed_info": {"rank": 0, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]}}
+    assert loaded(tmp_path, kineto_text(healthy(), distributedInfo=[], **given)).facts.groups
+
+
 def test_reading_again_gives_the_same_columns(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", document(healthy()))
     one, two = read(path).events, read(path).events

@@ -68,12 +68,8 @@ CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
 _CANONICAL = {**CATEGORY_ALIASES, **{category.lower(): category for category in MODELS}}
 
 _PHASES: Mapping[str, type[Event]] = {
-    "C": base.Counter,
-    "M": base.Metadata,
-    "f": base.Flow,
-    "s": base.Flow,
-    "t": base.Flow,
-}
+    "C": base.Counter, "M": base.Metadata, "f": base.Flow, "s": base.Flow, "t": base.Flow,
+}  # fmt: skip
 
 _INSTANTS: Mapping[str, type[Event]] = {
     "Iteration Start": base.IterationStart,

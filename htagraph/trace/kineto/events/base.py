@@ -100,13 +100,9 @@ class Model(BaseModel):
     """Base of everything read from a trace file: frozen, and keeps the keys that it does not know."""
 
     model_config = ConfigDict(
-        extra="allow",
-        frozen=True,
-        populate_by_name=True,
-        defer_build=True,
-        coerce_numbers_to_str=True,
+        extra="allow", frozen=True, populate_by_name=True, defer_build=True, coerce_numbers_to_str=True,
         ser_json_inf_nan="strings",
-    )
+    )  # fmt: skip
 
 
 class Args(Model):
