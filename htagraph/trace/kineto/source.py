@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import io
+import itertools
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, BinaryIO
 
+from htagraph.core import computing
 from htagraph.core.errors import IssueLog, NotATraceError, TraceError
 from htagraph.trace.remote import BLOCK_BYTES, RemotePath, TracePath
 
@@ -23,10 +27,10 @@ PIECE_BYTES = BLOCK_BYTES
 flight."""
 _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
 _ZSTD = b"\x28\xb5\x2f\xfd"  # those of a zstd frame (RFC 8878)
+_SKIPPED = b"\x50\x2a\x4d\x18"  # those of what pzstd writes before each frame
 SMALL_BYTES = 64 << 10
 """Bytes of a piece when little is wanted: the header alone, or the text just before damage. Chosen: headers of small
 jobs fit into one; larger pieces decompress more than is needed, and need one more halving before damage."""
-_RAW_WINDOW = -zlib.MAX_WBITS  # zlib's code for "no header and no checksum"
 _ZIP_GZIP_WINDOW = zlib.MAX_WBITS | 16  # zlib's code for "expect a gzip header"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive; unpack it and pass the traces in it"),
@@ -49,14 +53,20 @@ def iter_bytes(
     """
     try:
         with path.open(piece_bytes) if isinstance(path, RemotePath) else path.open("rb") as file:
-            head = file.read(max(len(magic) for magic, _ in _FOREIGN))
-            unpack = next((way for magic, way in ((_GZIP, _gunzip), (_ZSTD, _unzstd)) if head.startswith(magic)), None)
-            file.seek(0)
+            head = file.read(SMALL_BYTES)
             if not head:
                 msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
                 raise TraceError(msg)
             size = piece_bytes or PIECE_BYTES
-            for piece in _from(start, unpack(file, log, size)) if unpack else _plain(file, path, size, start):
+            if head.startswith((_GZIP, _ZSTD, _SKIPPED)):
+                pieces = _unpacked(file, log, size, is_gzip=head.startswith(_GZIP))
+                head = next(pieces, b"")
+                pieces = _from(start, itertools.chain((head,), pieces))
+            else:
+                file.seek(start)
+                pieces = iter(lambda: file.read(size), b"")
+            _refuse_foreign(head, path)
+            for piece in pieces:
                 yield piece
                 if progress is not None:
                     progress(file.tell())
@@ -83,19 +93,89 @@ def _from(start: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
         start = max(0, start - len(piece))
 
 
-def _plain(file: BinaryIO, path: TracePath, size: int, start: int) -> Iterator[bytes]:
-    file.seek(start)
-    first = file.read(size)
-    if not start:
-        _refuse_foreign(first, path)
-    while first:
-        yield first
-        first = file.read(size)
+def _joined(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Yield pieces of at least `size` bytes, but for the last: members and blocks of packed files are short."""
+    short, length = list[bytes](), 0
+    for piece in pieces:
+        short.append(piece)
+        length += len(piece)
+        if length >= size:
+            yield b"".join(short)
+            short, length = [], 0
+    if short:
+        yield b"".join(short)
+
+
+def _unpacked(file: BinaryIO, log: IssueLog, size: int, *, is_gzip: bool) -> Iterator[bytes]:
+    """Yield the text of a packed file. Threads unpack its parts; the rest is unpacked here, from any damage on.
+
+    So what is reported of a damaged file does not depend on its parts. A part is unpacked ahead of its turn by a few
+    pieces only: it may be small, and unpack to gigabytes.
+    """
+    unpack = partial(_gunzip, size=size) if is_gzip else _unzstd
+
+    def begun(part: tuple[int, bytes]) -> tuple[list[bytes], Iterator[bytes], IssueLog]:
+        damage = IssueLog("")
+        pieces = _joined(unpack(io.BytesIO(part[1]), damage), size)
+        return list(itertools.islice(pieces, 4)), pieces, damage  # 16 MiB: more than a frame of pzstd
+
+    at = done = 0
+    for (end, _), (first, rest, damage) in computing.ahead(begun, _parts(file, size), computing.threads_for(size)):
+        for piece in itertools.chain(first, rest):
+            done += len(piece)
+            yield piece
+        if damage.issues():
+            break
+        at, done = end, 0
+    file.seek(at)
+    yield from _from(done, _joined(unpack(file, log), size))
+
+
+def _parts(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (position behind it, packed bytes) of parts of a packed file, up to what has no size or is no member.
+
+    A part is members that unpack to `size` bytes or more together.
+    """
+    file.seek(0)
+    packed, before, begin, at, most = file.read(size), 0, 0, 0, 0
+    while True:
+        if len(packed) - at < size and (more := file.read(size)):
+            packed, before, begin, at = packed[begin:] + more, before + begin, 0, at - begin
+        end, holds = _end_of_member(packed, at)
+        is_whole = at < end <= len(packed)
+        if begin < at and (most >= size or not is_whole):
+            yield before + at, packed[begin:at]
+            begin, most = at, 0
+        if not is_whole:
+            return
+        at, most = end, most + holds
+
+
+def _end_of_member(packed: bytes, at: int) -> tuple[int, int]:
+    """Return (position behind a gzip member or zstd frame, bytes that it unpacks to at most); (0, 0) if unknown.
+
+    bgzip writes the size of a member into its header (SAM specification, 4.1). A frame ends behind its last block, each
+    of which says its size (RFC 8878, 3.1).
+    """
+    if packed.startswith(b"\x1f\x8b\x08\x04", at) and packed.startswith(b"\6\0BC\2\0", at + 10):
+        return at + int.from_bytes(packed[at + 16 : at + 18], "little") + 1, 64 << 10
+    if packed.startswith(_SKIPPED, at):
+        length = 8 + int.from_bytes(packed[at + 4 : at + 8], "little")
+        return at + length, length
+    if not packed.startswith(_ZSTD, at) or at + 4 == len(packed):
+        return 0, 0
+    flags, most, block = packed[at + 4], 0, 0
+    is_single, has_checksum = flags >> 5 & 1, flags >> 2 & 1
+    at += 6 - is_single + (0, 1, 2, 4)[flags & 3] + (is_single, 2, 4, 8)[flags >> 6]
+    while not block & 1 and at < len(packed):  # bit 0: the last one; bits 1 and 2: 1 for a byte that is repeated
+        block = int.from_bytes(packed[at : at + 3], "little")
+        at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
+        most += 128 << 10
+    return (at + 4 * has_checksum, most) if block & 1 else (0, 0)
 
 
 def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
-    sniffed = False
-    pending = _member(b"", file, size)
+    pending = _member(b"", file)
     while pending:
         if not pending.startswith(_GZIP):
             log.add("gzip_trailing_bytes", "bytes after the end of the gzip stream; ignored")
@@ -110,42 +190,31 @@ def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
                 yield from _before_damage(file, start, done)
                 return
             if piece:
-                if not sniffed:
-                    _refuse_foreign(piece, file.name)
-                    sniffed = True
                 done += len(piece)
                 yield piece
             elif not pending and not engine.eof:
                 log.add("gzip_truncated", "the gzip stream ends early; events up to its end were read")
                 return
             if not engine.eof:
-                pending = engine.unconsumed_tail or file.read(size)
-        pending = _member(engine.unused_data, file, size)
+                pending = engine.unconsumed_tail or file.read(SMALL_BYTES)
+        pending = _member(engine.unused_data, file)
 
 
-def _unzstd(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
+def _unzstd(file: BinaryIO, log: IssueLog) -> Iterator[bytes]:
     import zstandard  # few files need it
 
     reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
-    piece = bytearray()
     try:
-        while more := reader.read1(SMALL_BYTES):  # one that fails returns nothing of what precedes the damage
-            if not piece and reader.tell() == len(more):
-                _refuse_foreign(more, file.name)
-            piece += more
-            if len(piece) >= size:
-                yield bytes(piece)
-                piece.clear()
+        while piece := reader.read1(SMALL_BYTES):  # one that fails returns nothing of what precedes the damage
+            yield piece
     except zstandard.ZstdError as error:
         log.add("zstd_damaged", f"the zstd stream is damaged ({error}); events before the damage were read")
-    if piece:
-        yield bytes(piece)
 
 
-def _member(pending: bytes, file: BinaryIO, size: int) -> bytes:
+def _member(pending: bytes, file: BinaryIO) -> bytes:
     """Return the beginning of the next gzip member, skipping zeros: some writers pad the end with them."""
     pending = pending.lstrip(b"\0")
-    while len(pending) < len(_GZIP) and (more := file.read(size)):
+    while len(pending) < len(_GZIP) and (more := file.read(SMALL_BYTES)):
         pending = (pending + more).lstrip(b"\0")
     return pending
 
@@ -154,38 +223,23 @@ def _before_damage(file: BinaryIO, start: int, done: int) -> Iterator[bytes]:
     """Yield the text of the gzip member at `start` from its first `done` bytes on, up to the damage.
 
     zlib does not return the bytes that it decompressed before it met damage in the same call. So decompress again, in
-    steps from a copy of the decompressor, and halve the step until a single byte fails. Raw mode is used, since a wrong
-    checksum damages nothing before it.
+    steps, and the step that fails byte by byte: a wrong checksum then fails on its own, behind the text.
     """
     file.seek(start)
-    engine, pending, step = (zlib.decompressobj(_RAW_WINDOW), _behind_gzip_header(file.read(SMALL_BYTES)), SMALL_BYTES)
-    while step and not engine.eof:
-        pending = pending or file.read(SMALL_BYTES)
-        before = engine.copy()
+    engine, step = zlib.decompressobj(_ZIP_GZIP_WINDOW), io.DEFAULT_BUFFER_SIZE  # unpacks to 8 MiB at most
+    while not engine.eof and (packed := file.read(step)):
+        before = engine.copy() if step > 1 else engine
         try:
-            piece = engine.decompress(pending, step)
+            piece = engine.decompress(packed)
         except zlib.error:
-            engine, step = before, step // 2
+            if step == 1:
+                return
+            file.seek(file.tell() - len(packed))
+            engine, step = before, 1
             continue
-        if not piece and not pending:
-            return
-        pending = engine.unconsumed_tail
         if len(piece) > done:
             yield piece[done:]
         done = max(0, done - len(piece))
-
-
-def _behind_gzip_header(data: bytes) -> bytes:
-    """Return the compressed data after the header of a gzip member (RFC 1952, which has these offsets and flags)."""
-    flags, at = data[3:4], 10
-    if not flags:
-        return b""
-    if flags[0] & 4:  # extra field
-        at += 2 + int.from_bytes(data[at : at + 2], "little")
-    for text in (8, 16):  # file name, comment
-        if flags[0] & text:
-            at = data.find(b"\0", at) + 1
-    return data[at + (flags[0] & 2) :]  # 2: checksum of the header
 
 
 def _refuse_foreign(head: bytes, path: object) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-import zstandard
 
 from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
 from htagraph.trace.kineto import source
 from htagraph.trace.kineto.source import iter_bytes
 from tests.damage import document, healthy, in_pieces, issues, kineto_text, loaded, log, names, read, written
+from tests.packed import bgzipped, pzstd, zstd
 
 EVENTS = healthy(40)
 TEXT = kineto_text(EVENTS).encode()
@@ -151,12 +152,8 @@ def test_progress_reaches_the_size_of_the_file(tmp_path: Path) -> None:
     assert told[-1] == path.stat().st_size
 
 
-def zstd(*texts: bytes) -> bytes:
-    return b"".join(map(zstandard.ZstdCompressor().compress, texts))
-
-
 def test_zstd_reads_as_plain_text_does_in_one_frame_and_in_several(tmp_path: Path) -> None:
-    for number, packed in enumerate((zstd(TEXT), zstd(TEXT[:1000], TEXT[1000:]))):
+    for number, packed in enumerate((zstd(TEXT), zstd(TEXT[:1000]) + zstd(TEXT[1000:]))):
         path = tmp_path / f"{number}.json.zst"
         path.write_bytes(packed)
         assert content_of(path) == (TEXT, set())
@@ -164,9 +161,39 @@ def test_zstd_reads_as_plain_text_does_in_one_frame_and_in_several(tmp_path: Pat
     assert names(read(path)) == WORK
 
 
+@pytest.mark.parametrize("pack", [bgzipped, zstd, pzstd])
+@pytest.mark.parametrize("size", [64, 1000, 4 << 20])
+def test_parts_unpack_as_the_whole_does(pack: Callable[[bytes], bytes], size: int, tmp_path: Path) -> None:
+    path, noise, text = tmp_path / "a.packed", random.Random(5), TEXT[:9000]
+    parts = [pack(part) for part in in_pieces(text, 1500)]
+    packed, third = b"".join(parts), sum(map(len, parts[:3]))
+    path.write_bytes(packed)
+    assert content_of(path, size) == (text, set())
+    for at in range(third + 25, len(packed) - 60, 97):
+        for damaged in (packed[:at], packed[:at] + noise.randbytes(16) + packed[at + 16 :], packed[:at] + parts[0]):
+            path.write_bytes(damaged)
+            found = content_of(path, size)
+            assert found[0].startswith(text[:4500])
+            with patch.object(source, "_parts", lambda *_: iter(())):
+                assert content_of(path, size) == found
+
+
+@pytest.mark.parametrize("pack", [bgzipped, zstd, pzstd])
+def test_members_of_known_size_are_parts(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    mixed = TEXT + random.Random(1).randbytes(300_000) + bytes(300_000)  # blocks that are packed, not packed, one byte
+    parts = [pack(part) for part in in_pieces(mixed, 60_000 if pack is bgzipped else 500_000)]
+    path = written(tmp_path / "a.packed", b"".join(parts))
+    with path.open("rb") as file:
+        found = list(source._parts(file, 1 << 20))
+    assert b"".join(part for _, part in found) == path.read_bytes()
+    assert content_of(path)[0] == mixed
+    path.write_bytes(pack(b"") * 30_000)  # neither kept as a whole nor copied for each member
+    assert content_of(path) == (b"", set())
+
+
 def test_zstd_that_is_cut_or_damaged_is_read_up_to_the_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.json.zst"
-    packed = zstd(TEXT[:2000], TEXT[2000:])
+    packed = zstd(TEXT[:2000]) + zstd(TEXT[2000:])
     path.write_bytes(packed[:-20])
     assert 0 < len(names(read(path))) < len(WORK)
     assert "truncated" in issues(read(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from htagraph.core import computing
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.columns import Interner, Trace
 from htagraph.trace.kineto import decode, source
@@ -24,7 +26,8 @@ from htagraph.trace.kineto.scan import scanner
 from htagraph.trace.kineto.scan.grammar import PADDING
 from htagraph.trace.kineto.scan.scanner import NO_TOKEN, EventTexts, EventTextScanner, Reused, Scanner, TokenTable
 from htagraph.trace.readers import read_trace
-from tests.damage import END, Json, call, document, header, healthy, kernel, op, written
+from tests.damage import END, Json, call, document, header, healthy, in_pieces, kernel, op, written
+from tests.packed import bgzipped, pzstd, zstd
 from tests.reach import DATASETS, REAL, label
 from tests.trace.kineto.same_columns import assert_same_columns
 
@@ -184,6 +187,10 @@ def test_a_file_reads_the_same_whatever_number_of_threads_scans_it(
     texts = [document(healthy(40)), document(cut), document(late), document(healthy(40)).replace("{", "{,", 30)]
     paths = [written(tmp_path / f"{number}.json", text) for number, text in enumerate(texts)]
     plain = [read_trace(path, lambda *_: 0) for path in paths]
+    for pack in (gzip.compress, bgzipped, zstd, pzstd):
+        paths.append(tmp_path / f"{pack.__name__}.json")
+        paths[-1].write_bytes(b"".join(map(pack, in_pieces(texts[0].encode(), 700))))
+        plain.append(plain[0])
     scans, scanned = set[str](), Scanner.scanned
 
     def noted(*args: Any, **given: Any) -> Any:
@@ -192,6 +199,7 @@ def test_a_file_reads_the_same_whatever_number_of_threads_scans_it(
 
     monkeypatch.setattr(Scanner, "scanned", noted)
     monkeypatch.setattr(decode, "processors", lambda: threads)
+    monkeypatch.setattr(computing, "threads_for", lambda _: threads)
     with patch.object(decode, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 10):
         for path, whole in zip(paths, plain, strict=True):
             assert_same_columns(read_trace(path, lambda *_: 0), whole)
