@@ -376,7 +376,7 @@ def _untimed_messages(state: State) -> tuple[Array, Array, Array]:
 def _network_shares(state: State) -> tuple[Array, Array, Array]:
     """Return (transfers between hosts, the share of each that surely is the network's, what else it took, ns).
 
-    A backend's threads need a core to move data: they wake up late, and may get none while operators of the rank
+    A transfer that no change scales keeps its time: its share and the rest are all of it. A backend's threads need a core to move data: they wake up late, and may get none while operators of the rank
     compute. The least time of a message shows how late at most.
     """
     graph, acts = state.graph, state.graph.activities
@@ -384,8 +384,7 @@ def _network_shares(state: State) -> tuple[Array, Array, Array]:
     rows, waits = without_core(graph, (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks))
     was = graph.edges.lag[rows]
     waits = _SHARE * np.minimum(waits + was.min(where=was > 0, initial=LIMITS.turn_ns), was)
-    changed = (was > 0) & (state.lag[rows] > NEVER) & (state.lag[rows] != was)
-    keep = changed & ~_removed(state)[graph.edges.activity[rows]]
+    keep = (was > 0) & (state.lag[rows] > NEVER) & ~_removed(state)[graph.edges.activity[rows]]
     return rows[keep], 1 - waits[keep] / was[keep], waits[keep]
 
 

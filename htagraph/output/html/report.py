@@ -332,8 +332,8 @@ def _tries(results: PageResults, evidence: Evidence, trial: Trial | None) -> Ite
     if command:
         verb, *options = command
         yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))
-    if trial:  # the panel's script shows the link if there is such a slider
-        words = json.dumps([*trial.options[0].split("=", 1), *trial.options[1:]])
+    if command[:1] == ("what-if",):  # the panel's script shows the link if there is such a slider
+        words = json.dumps([*command[1].split("=", 1), *command[2:]])
         yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
     if evidence.place:
         yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))

@@ -281,8 +281,6 @@ class Slider:
     @property
     def option(self) -> tuple[str, str]:
         """The option of ``htagraph what-if`` and what stands before the factor in its value."""
-        if self.category == "communication":
-            return "--network", ""
         return "--scale", f"{criteria_text(self.criteria)}:"
 
 
