@@ -12,6 +12,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -425,6 +426,14 @@ def _usual_types(name: str) -> dict[Any, Any]:
 def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
     table = table_of(attrgetter(name)(hg)(_job(job)))
     assert table.dtypes.to_dict() == _usual_types(name)
+
+
+@pytest.mark.parametrize("name", [name for name in ANALYSES if "by" in signature(attrgetter(name)(hg)).parameters])
+def test_an_unknown_by_is_refused_and_the_nearest_one_named(name: str) -> None:
+    analysis = attrgetter(name)(hg)
+    known = signature(analysis).parameters["by"].default
+    with pytest.raises(ValueError, match=rf"by='{known}e' is not known: choose one of .*'{known}'.*mean '{known}'\?"):
+        analysis(load([]), by=f"{known}e")
 
 
 @pytest.mark.slow

@@ -376,8 +376,9 @@ def _untimed_messages(state: State) -> tuple[Array, Array, Array]:
 def _network_shares(state: State) -> tuple[Array, Array, Array]:
     """Return (transfers between hosts, the share of each that surely is the network's, what else it took, ns).
 
-    A transfer that no change scales keeps its time: its share and the rest are all of it. A backend's threads need a core to move data: they wake up late, and may get none while operators of the rank
-    compute. The least time of a message shows how late at most.
+    What no change scales keeps its time: its share and the rest are all of it. A backend's threads need a core to move
+    data: they wake up late, and may get none while operators of the rank compute. The least time of a message shows how
+    late at most.
     """
     graph, acts = state.graph, state.graph.activities
     asks = (acts.kind == ActivityKind.OP) & names_that(is_collective_call, graph.names)[acts.name]

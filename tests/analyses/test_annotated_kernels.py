@@ -57,8 +57,3 @@ def test_by_annotation_the_durations_of_its_kernels_are_summed() -> None:
     assert table["total_us"].tolist() == pytest.approx(groups.sum().tolist())
     assert table["count"].tolist() == groups.size().tolist()
     assert (table["min_us"].tolist(), table["max_us"].tolist()) == (groups.min().tolist(), groups.max().tolist())
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"by='annotations' is not known: .*; did you mean 'annotation'\?"):
-        hg.annotated_kernels(load([]), by="annotations")  # type: ignore[arg-type]

@@ -75,8 +75,3 @@ def test_by_job_the_host_comes_before_the_device() -> None:
     assert table["on"].drop_duplicates().tolist() == ["host", "device"]
     for _, side in table.groupby("on"):
         assert side["total_us"].is_monotonic_decreasing
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match="by='host' is not known: choose one of 'rank', 'job'"):
-        hg.annotation_breakdown(load([]), by="host")  # type: ignore[arg-type]

@@ -106,8 +106,3 @@ def test_a_ranks_causes_sum_to_the_idle_time_of_the_temporal_breakdown(job: dict
     theirs = table.loc[table["executor"] == "device", "idle_us"]
     assert ours.index.tolist() == theirs.index.tolist()
     assert np.array_equal((1000 * ours).round(), (1000 * theirs).round())
-
-
-def test_an_unknown_by_is_refused_and_the_nearest_one_named() -> None:
-    with pytest.raises(ValueError, match=r"by='streams' is not known: .*; did you mean 'stream'\?"):
-        hg.idle_breakdown(load([]), by="streams")  # type: ignore[arg-type]

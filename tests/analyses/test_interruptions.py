@@ -6,7 +6,7 @@ import pytest
 
 import htagraph as hg
 from tests.queries.test_interruptions import MANY, NAMES, PAUSE, USUAL, host_job
-from tests.strategies import load, op
+from tests.strategies import load
 
 
 def test_each_row_says_where_and_when_it_was() -> None:
@@ -28,9 +28,3 @@ def test_code_that_no_event_covers_is_told_by_what_came_next() -> None:
     (gap,) = table[table["name"] == ""].to_dict("records")
     assert (gap["rank"], gap["before"]) == (1, f"aten::op{50 % NAMES}")
     assert gap["interrupted_us"] == pytest.approx(6_000 + PAUSE)
-
-
-def test_nothing_is_an_empty_table_with_the_same_columns() -> None:
-    empty = hg.interruptions(load([op("a", 0, 10)]))
-    assert not len(empty)
-    assert list(empty.columns) == list(hg.interruptions(load(host_job(MANY))).columns)

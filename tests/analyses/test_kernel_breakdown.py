@@ -62,8 +62,3 @@ def test_by_job_a_kernel_is_one_row_over_all_ranks() -> None:
         {"kind": "computation", "name": COMPUTE, "ranks": 2, "count": 3, "total_us": 15.0, "mean_us": 5.0,
          "min_us": 1.0, "max_us": 9.0, "share_percent": 100.0}
     ]  # fmt: skip
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"by='ranks' is not known: .*; did you mean 'rank'\?"):
-        hg.kernel_breakdown(load([]), by="ranks")  # type: ignore[arg-type]

@@ -36,5 +36,3 @@ def test_it_sums_to_the_breakdowns_by_module_operator_and_kernel(by: str) -> Non
 def test_a_job_without_device_work_has_no_rows_but_its_columns() -> None:
     table = hg.kernel_owners(graph_of(DATA / "gloo_ddp"), by="job")
     assert (len(table), list(table)[:3]) == (0, ["module", "operator", "kind"])
-    with pytest.raises(ValueError, match="by='stream'"):
-        hg.kernel_owners(graph_of(DATA / "gloo_ddp"), by="stream")  # type: ignore[arg-type]

@@ -93,8 +93,3 @@ def test_bandwidth_over_time_is_what_was_copied() -> None:
     table = hg.memory_bandwidth(load([copy(0, 10, 4.0), copy(5, 10, 2.0)]), by="copy")
     assert table["copied_gb"].tolist() == [pytest.approx(6e-5)]
     assert table["busy_us"].tolist() == [15.0]
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match="by=None is not known: choose one of 'time', 'copy'"):
-        hg.memory_bandwidth(load([]), by=None)  # type: ignore[arg-type]

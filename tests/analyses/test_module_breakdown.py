@@ -65,8 +65,3 @@ def test_by_job_and_by_class_the_device_time_is_the_same() -> None:
         assert table["device_us"].sum() == pytest.approx(total)
         assert table["share_percent"].sum() == pytest.approx(100)
         assert not table.duplicated(["kind", "name"]).any()
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"by='classes' is not known: .*; did you mean 'class'\?"):
-        hg.module_breakdown(load([]), by="classes")  # type: ignore[arg-type]

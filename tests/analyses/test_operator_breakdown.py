@@ -110,8 +110,3 @@ def test_by_job_an_operator_is_one_row_with_the_time_of_all_ranks(by_shape: bool
         sums = by_rank.groupby(keys)[column].sum()
         assert by_job.set_index(keys)[column].sort_index().tolist() == pytest.approx(sums.sort_index().tolist())
     assert by_job["device_us"].is_monotonic_decreasing
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match="by='shape' is not known: choose one of 'rank', 'job'"):
-        hg.operator_breakdown(load([]), by="shape")  # type: ignore[arg-type]

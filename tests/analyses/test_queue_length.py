@@ -99,8 +99,3 @@ def test_time_weighted_by_length_is_the_waiting_of_all_kernels(job: Job) -> None
 def test_a_length_that_cannot_be_is_refused(full: Any) -> None:
     with pytest.raises(ValueError, match="full="):
         hg.queue_length(load([]), by="stream", full=full)
-
-
-def test_an_unknown_by_is_refused() -> None:
-    with pytest.raises(ValueError, match="by='rank' is not known: choose one of 'time', 'stream'"):
-        hg.queue_length(load([]), by="rank")  # type: ignore[arg-type]

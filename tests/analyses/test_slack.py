@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 
@@ -144,8 +143,3 @@ def test_only_activities_of_ranks_are_listed() -> None:
     added = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
     assert not np.isin(graph.activities.kind[rows], added).any()
     assert set(rows) >= set(graph.select(kind="kernel").activities)
-
-
-def test_an_empty_graph_has_no_row() -> None:
-    assert slack(load([])).empty
-    assert isinstance(slack(load([])), pd.DataFrame)

@@ -141,8 +141,3 @@ def test_a_client_lists_the_tools_and_asks_for_the_summary() -> None:
 def test_without_the_package_it_says_what_to_install(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     one_line_of_error(run("mcp", str(REPOSITORY / "data" / "demo")), "pip install 'htagraph[mcp]'")
-
-
-def test_a_folder_that_is_not_there_is_an_error(run: Any, tmp_path: Path) -> None:
-    pytest.importorskip("mcp.server.mcpserver")
-    one_line_of_error(run("mcp", str(tmp_path / "nothing")), "no such file or folder")

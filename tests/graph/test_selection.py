@@ -183,12 +183,6 @@ def test_a_position_that_is_no_whole_number_is_refused(way: str, position: Any) 
         getattr(small().select(), way)("a", position)
 
 
-@pytest.mark.parametrize("activity", ["x", 1.5, None, -1])
-def test_a_stack_of_no_activity_is_refused(activity: Any) -> None:
-    with pytest.raises(SelectionError, match="this graph has activities"):
-        hg.call_stack(small(), activity)
-
-
 @pytest.mark.slow
 @given(jobs(), st.floats(0, 60), st.floats(0, 60))
 @settings(max_examples=25)

@@ -22,6 +22,8 @@ COMMANDS = {
     "opportunities": ["--top", "3"],
     "stragglers": [],
     "collectives": [],
+    "launches": [],
+    "counters": [],
 }
 TABLES = {
     "critical-path": {"shares", "hops", "near"},
@@ -29,6 +31,8 @@ TABLES = {
     "opportunities": {"opportunities"},
     "stragglers": {"stragglers", "causes"},
     "collectives": {"collectives", "last_arrivals"},
+    "launches": {"calls", "operators"},
+    "counters": set(),
 }
 every_command = pytest.mark.parametrize("command", COMMANDS)
 

@@ -107,7 +107,7 @@ def test_above_a_kernel_lie_its_launch_the_operator_and_the_step() -> None:
     assert stack["depth"].tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("activity", [-1, 99, "a", None])
+@pytest.mark.parametrize("activity", [-1, 99, 1.5, "a", None])
 def test_a_stack_of_no_activity_is_refused(activity: Any) -> None:
     with pytest.raises(SelectionError, match="this graph has activities 0 to "):
         call_stack(load([op("a", 0, 5)]), activity)

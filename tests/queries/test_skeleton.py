@@ -242,16 +242,13 @@ def test_switches_and_factors_go_together(demo: DependencyGraph) -> None:
         assert error_ns(skeleton, expected, change | {"kernels": 0.5}) == 0
 
 
-def test_slack_is_that_of_the_whole_graph(demo: DependencyGraph) -> None:
-    skeleton, edges, end = hg.contract(demo), demo.edges, int(demo.time.max())
-    late = traverse.latest(demo.topological_order, demo.out_offsets, edges.target, edges.lag, demo.gap, end)
-    known = skeleton.vertex >= 0
-    assert (skeleton.slack_ns()[known] == (late - demo.time)[skeleton.vertex[known]]).all()
-
-
 @pytest.mark.parametrize("path", JOBS, ids=label)
 def test_slack_of_every_trace_is_that_of_the_whole_graph(path: Path) -> None:
-    test_slack_is_that_of_the_whole_graph(graph_of(path))
+    graph = graph_of(path)
+    skeleton, edges, end = hg.contract(graph), graph.edges, int(graph.time.max())
+    late = traverse.latest(graph.topological_order, graph.out_offsets, edges.target, edges.lag, graph.gap, end)
+    known = skeleton.vertex >= 0
+    assert (skeleton.slack_ns()[known] == (late - graph.time)[skeleton.vertex[known]]).all()
 
 
 def test_a_state_of_another_graph_is_no_switch(demo: DependencyGraph) -> None:

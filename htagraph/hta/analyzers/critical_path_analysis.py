@@ -413,43 +413,6 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
                 return False
         return len(self.nodes) > 0 and nx.is_directed_acyclic_graph(self)
 
-    def _attribute_edge(self, e: CPEdge, src_parent: int | None) -> None:
-        """Set the event of an edge; from one event's end to another's start, it is the operator around both."""
-        if e.type not in (CPEdgeType.OPERATOR_KERNEL, CPEdgeType.KERNEL_KERNEL_DELAY):
-            return
-        source, target = self.node_list[e.begin], self.node_list[e.end]
-        if source.is_start or e.type == CPEdgeType.KERNEL_KERNEL_DELAY:
-            event: int | None = source.ev_idx
-        else:
-            event = src_parent if target.is_start else target.ev_idx
-        if event is None:
-            msg = "the operator around the edge must be given"
-            raise AssertionError(msg)
-        self.edge_to_event_map[e.begin, e.end] = int(event)
-
-    def _add_edge_helper(self, src: CPNode, dest: CPNode, type: CPEdgeType, zero_weight: bool = False) -> CPEdge:
-        """Add an edge of a type between two nodes."""
-        free = zero_weight or type in (CPEdgeType.DEPENDENCY, CPEdgeType.SYNC_DEPENDENCY)
-        edge = CPEdge(src.idx, dest.idx, type, 0 if free else dest.ts - src.ts)
-        self.add_edge(edge.begin, edge.end, weight=edge.weight, object=edge)
-        return edge
-
-    def _add_gpu_cpu_sync_edge(self, gpu_node: CPNode, runtime_eid: int) -> None:
-        """Add an edge from a node to the end of a call, if the call has nodes."""
-        _, end = self.get_nodes_for_event(runtime_eid)
-        if end is not None:
-            self._add_edge_helper(gpu_node, end, CPEdgeType.SYNC_DEPENDENCY)
-
-    def _add_kernel_launch_delay_edge(
-        self, runtime_index: int, kernel_start_node: CPNode, zero_weight: bool = False
-    ) -> bool:  # fmt: skip
-        """Add an edge from a launch to the start of its kernel, if the launch has nodes."""
-        start, _ = self.get_nodes_for_event(runtime_index)
-        if start is None:
-            return False
-        self._add_edge_helper(start, kernel_start_node, CPEdgeType.KERNEL_LAUNCH_DELAY, zero_weight)
-        return True
-
     def _get_cuda_event_record_df(self) -> pd.DataFrame | None:
         """Return the calls of cudaEventRecord that something waits for; None where the trace has none.
 

@@ -36,12 +36,6 @@ def test_totals_are_the_profilers_where_it_gives_them() -> None:
     assert (row["allocated_bytes"], row["reserved_bytes"], row["address"]) == (108, 200, 1)
 
 
-def test_a_job_without_has_an_empty_table() -> None:
-    empty = hg.memory.timeline(load([op("a", 0, 9)]))
-    assert len(empty) == 0
-    assert empty.dtypes.to_dict() == hg.memory.timeline(load([op("a", 0, 9), allocation(1, 8)])).dtypes.to_dict()
-
-
 @pytest.mark.skipif(not QWEN.is_file(), reason="the shared traces are not here")
 def test_the_totals_of_a_real_trace_move_by_what_is_allocated() -> None:
     table = hg.memory.timeline(hg.load({0: QWEN}))

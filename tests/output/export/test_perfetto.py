@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -30,12 +30,9 @@ from htagraph.output.export.perfetto import (
     queues,
     to_perfetto,
 )
-from htagraph.output.export.recorded_events import EventDecoder
 from htagraph.output.export.trace_writer import slice_rows
 from htagraph.output.scene import Slices, nesting_tracks, threads_first
-from htagraph.trace.kineto.decode import BlockDecoder
 from tests.damage import healthy, kineto_text
-from tests.output.export.test_recorded_events import EVENTS
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, arrow, kernel, launch, load, op
 from tests.trace_processor import ENGINE, Perfetto, Row, needs_perfetto
@@ -520,25 +517,6 @@ def phases(path: Path) -> Counter[Any]:
             cats = tuple(map(names.get, event.category_iids))
             found[packet.timestamp, event.type, names.get(event.name_iid, ""), cats, args, len(event.flow_ids)] += 1
     return found
-
-
-@pytest.mark.slow
-@given(EVENTS)
-@settings(max_examples=60)
-def test_scanned_events_are_written_as_decoded_ones_are(
-    tmp_path_factory: pytest.TempPathFactory, events: list[dict[str, Any]]
-) -> None:
-    folder = tmp_path_factory.mktemp("both")
-    anchor = {"ph": "X", "cat": "cpu_op", "name": "first", "pid": 0, "tid": 1, "ts": 0, "dur": 1, "args": {"x": 1}}
-    (folder / "trace.json").write_text(json.dumps({"traceEvents": [anchor, *events]}))
-    path = hg.critical_path(hg.load(folder / "trace.json"))
-    scanned = to_perfetto(path, folder / "scanned.pftrace")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EventDecoder, "scan", lambda *_: None)
-        patch.setattr(BlockDecoder, "scan", lambda *_: None)
-        decoded = to_perfetto(path, folder / "decoded.pftrace")
-    assert phases(scanned.path) == phases(decoded.path)
-    assert (scanned.left_out, scanned.not_drawn) == (decoded.left_out, decoded.not_drawn)
 
 
 rows = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20)

@@ -15,8 +15,7 @@ import htagraph as hg
 from htagraph.output.reports.device_time import idle_report, kernels_report
 from tests.analyses.test_cupti_counters import FMA, ranges
 from tests.analyses.test_kernel_patterns import linear
-from tests.command_line import one_line_of_error
-from tests.damage import document, healthy, written
+from tests.damage import document, written
 from tests.reach import DATA
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime, write
 
@@ -45,21 +44,6 @@ def test_every_format_can_be_written(
     ran = run(*words[0].split(), words[1], "-f", form)
     assert (ran.code, "error" in ran.err) == (0, False)
     assert shown in ran.out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("verb", ["launches", "counters"])
-@pytest.mark.parametrize("events", [[], healthy()], ids=["nothing", "one rank"])
-@pytest.mark.parametrize("form", ["table", "csv", "md"])
-def test_small_jobs_get_an_answer(verb: str, events: list[Any], form: str, run: Any, tmp_path: Path) -> None:
-    ran = run(verb, written(tmp_path / "small.json", document(events)), "-f", form)
-    assert (ran.code, ran.err) == (0, "")
-    assert "onclusion" in ran.out
-
-
-@pytest.mark.parametrize("verb", ["launches", "counters"])
-def test_an_absent_rank_is_one_line(verb: str, run: Any) -> None:
-    one_line_of_error(run(verb, DEMO, "--ranks", "9"), "rank 9")
 
 
 @pytest.mark.slow

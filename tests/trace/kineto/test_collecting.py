@@ -153,12 +153,6 @@ def test_begins_and_ends_are_rows_once_all_are_known() -> None:
     assert (rows[2]["start"], rows[2]["duration"]) == (10_000, 4_500)
 
 
-@pytest.mark.parametrize(("calls", "expected"), [(False, {None}), (True, {"[[2, 3], []]", ""})])
-def test_arguments_of_calls_are_kept_for_backends_on_host_threads(calls: bool, expected: set[Any]) -> None:  # noqa: FBT001
-    rows = of(op(1, name="gloo:all_reduce"), op(2), calls=calls)["events"]
-    assert {row.get("input_dims") for row in rows} == expected
-
-
 @pytest.mark.parametrize("category", sorted(MODELS))
 def test_fields_of_a_category_are_those_that_its_model_names(category: str) -> None:
     of_category = [name for _, bulk in fields_of(category) for name in [bulk.column.name]]
