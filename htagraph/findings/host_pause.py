@@ -40,7 +40,7 @@ def _when(results: Results) -> list[Claim]:
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={
                 **{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1,
-                "holds": 2 * int(row["activity"]) + 1 in held,
+                "holds": bool(row["what"]) and 2 * int(row["activity"]) + 1 in held,  # of a pause: what follows it
             },
         )
         for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")

@@ -23,7 +23,7 @@ from htagraph.core.contraction.net import UNBOUNDED, Weights
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time
+from htagraph.queries.weights import NEVER, ChangeError, State, checked, entries_of, initial, own_time
 
 __all__ = [
     "END", "LAST", "START", "ClassParts", "Classes", "Factors", "Parts", "TimeClasses", "WeightedPaths",
@@ -362,7 +362,7 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
     if len(vertex):
         offsets, entering = counting_order(target[: len(live)], count)
         several = np.diff(offsets)[vertex]
-        into = entering[np.repeat(offsets[vertex], several) + _ranges(several)]
+        into = entries_of(offsets, entering, vertex)
     return (
         source,
         target,
@@ -373,11 +373,6 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
             np.concatenate([amount, np.repeat(gap_amount, several), head_amount]),
         ),
     )
-
-
-def _ranges(count: Array) -> npt.NDArray[np.int64]:
-    """Return the concatenated ranges 0 … n - 1 for each n."""
-    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _weights(rest: Array, edge: Array, component: Array, amount: Array) -> Weights:

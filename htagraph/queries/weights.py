@@ -35,10 +35,9 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
 __all__ = [
-    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "checked", "edges_into", "edges_of", "end_spread", "here",
-    "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away", "time_of", "waiting",
-    "weighed",
-    "with_factor", "without_waits",
+    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "checked", "edges_into", "edges_of", "end_spread",
+    "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away",
+    "time_of", "waiting", "weighed", "with_factor", "without_waits",
 ]  # fmt: skip
 
 NEVER = -(1 << 60)
@@ -211,18 +210,18 @@ def edges_of(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArr
     if len(rows) * _FEW > len(chosen):
         return np.flatnonzero(chosen[graph.edges.activity])
     offsets, order = _by_owner(graph)
-    return np.sort(_entries(offsets, order, np.where(rows < len(chosen) - 1, rows + 1, 0)))
+    return np.sort(entries_of(offsets, order, np.where(rows < len(chosen) - 1, rows + 1, 0)))
 
 
 def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the edges into some vertices, in no particular order."""
     if len(vertices) * _FEW <= graph.vertex_count:
-        return _entries(graph.in_offsets, graph.in_edges, vertices)
+        return entries_of(graph.in_offsets, graph.in_edges, vertices)
     wanted = marked(vertices, graph.vertex_count)
     return np.flatnonzero(wanted[graph.edges.target])
 
 
-def _entries(offsets: Array, entries: Array, keys: Array) -> npt.NDArray[np.int64]:
+def entries_of(offsets: Array, entries: Array, keys: Array) -> npt.NDArray[np.int64]:
     """Return the entries of some keys, where those of each key begin at its offset."""
     first, count = offsets[keys], offsets[keys + 1] - offsets[keys]
     place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
