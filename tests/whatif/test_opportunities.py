@@ -162,13 +162,10 @@ def test_negative_numbers_are_refused(options: dict[str, object]) -> None:
         opportunities(graph_of(DATA / "demo"), **options)  # type: ignore[arg-type]
 
 
-def test_a_job_of_nothing_has_no_opportunities() -> None:
-    nothing = pd.DataFrame({"source": [], "target": []})
-    none = DependencyGraph.from_frames(pd.DataFrame({"duration_ns": []}, dtype=int), nothing)
-    table = opportunities(none)
-    assert len(table) == 0
-    assert table.columns.tolist() == opportunities(graph_of(DATA / "demo")).columns.tolist()
-    assert len(opportunities(graph_of(DATA / "demo"), top=0)) == 0
+def test_where_none_are_asked_for_or_there_columns_are_the_same() -> None:
+    for none in (opportunities(graph_of(DATA / "demo"), top=0), opportunities(load([]))):
+        assert len(none) == 0
+        assert none.columns.tolist() == opportunities(graph_of(DATA / "demo")).columns.tolist()
 
 
 @pytest.mark.slow
