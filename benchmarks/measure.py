@@ -1,6 +1,6 @@
 """One measurement of htagraph (or of a plain decoder) in a fresh process; prints one JSON object.
 
-Run by `benchmarks/run.py`; by hand: ``python benchmarks/measure.py load TRACE``. Times are
+Run by `benchmarks/run.py` and `benchmarks/scaling.py`; by hand: ``python benchmarks/measure.py load TRACE``. Times are
 ``seconds`` (wall) and ``cpu_seconds`` (of all threads), imports and loading of compiled code excluded.
 """
 
@@ -42,7 +42,7 @@ class Timed(NamedTuple):
 def main() -> None:
     """Measure one thing."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["load", "questions", *_DECODERS])
+    parser.add_argument("what", choices=sorted([*_MEASURES, *_DECODERS]))
     parser.add_argument("path", type=Path)
     parser.add_argument("--save", type=Path, help="load: also save the graph there, and time it")
     options = parser.parse_args()
@@ -51,7 +51,7 @@ def main() -> None:
     elif options.what == "load":
         result = load(options.path, options.save)
     else:
-        result = questions(options.path)
+        result = _MEASURES[options.what](options.path)
     print(json.dumps(result))
 
 
@@ -131,6 +131,39 @@ def plain(path: Path, decoder: str) -> dict[str, Any]:
     return {**_timed(lambda: decode(text)).times, "rss_before_mb": before, "peak_mb": _peak_mb()}
 
 
+def decode(path: Path) -> dict[str, Any]:
+    """Time reading one file after the other into columns, in this process."""
+    from htagraph.trace.readers import read_trace
+
+    _warm()
+    files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
+    return _timed(lambda: [read_trace(file, lambda *_: 0) for file in files]).times
+
+
+def what_if(path: Path) -> dict[str, Any]:
+    """Time what-ifs with changed weights, selection and prediction included, beside one pass of the longest path."""
+    import networkx as nx
+
+    import htagraph as hg
+
+    graph = hg.load(path)
+    scenario = hg.what_if(graph)
+    cases: dict[str, Callable[[], Any]] = {
+        "kernels": lambda: scenario.scale(kind="computation", factor=0.5).run().makespan_ns,
+        "name": lambda: scenario.scale(name="*gemm*", factor=0.5).run().makespan_ns,
+        "network": lambda: scenario.scale_network(factor=0.5).run().makespan_ns,
+        "host": lambda: scenario.scale(kind="host", factor=0.5).run().makespan_ns,
+        "inside an operator": lambda: scenario.scale(op="Optimizer.step*", factor=0.5).run().makespan_ns,
+    }
+    nx.dag_longest_path(graph)
+    seconds = {}
+    for name, case in cases.items():
+        case()
+        seconds[name] = min(_timed(case).seconds for _ in range(3))
+    longest = min(_timed(lambda: nx.dag_longest_path(graph)).seconds for _ in range(3))
+    return {"vertices": graph.vertex_count, "longest_path_seconds": longest, "seconds": seconds}
+
+
 def _warm() -> None:
     """Import every module that loading needs, and load its compiled code."""
     import htagraph as hg
@@ -154,6 +187,13 @@ def _peak_mb() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 2**20
 
+
+_MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "decode": decode,
+    "load": load,
+    "questions": questions,
+    "what-if": what_if,
+}
 
 if __name__ == "__main__":
     main()

@@ -64,8 +64,7 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     size = len(acts) + len(ranks)
     self_ns = np.where(acts.on_device, 0, graph.own_time)
     device, host = np.flatnonzero(acts.on_device), np.flatnonzero(self_ns > 0)
-    owned = ((owner_of(graph, rows), nobody[rows]) for rows in (device, host))
-    of_device, of_host = (np.where(owner >= 0, owner, none) for owner, none in owned)
+    of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
     own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)
     self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
     counts = np.bincount(of_device, minlength=size)
@@ -90,6 +89,10 @@ def kind_words(graph: DependencyGraph, owners: Array) -> Array:
     words = np.array([*(kind.label for kind in ActivityKind), ""], object)
     kinds = np.append(graph.activities.kind.astype(np.int64), len(ActivityKind))
     return words[kinds[owners]]
+
+
+def _places(owner: Array, nobody: Array) -> Array:
+    return np.where(owner >= 0, owner, nobody)
 
 
 def _asked(members: Array, *places: Array) -> Array:

@@ -215,7 +215,7 @@ class CriticalPath:
         return {
             "rank": (acts.rank[parts.place], str),
             "category": (parts.category, CATEGORIES.__getitem__),
-            "edge": (cause, [kind.label for kind in (*EdgeKind, *GapKind)].__getitem__),
+            "edge": (cause, _cause),
             "operator": by_name["operator"],
             "kernel": (kernel, lambda code: short_name(graph.names[code]) if code >= 0 else "none"),
             "module": by_name["module"],
@@ -392,6 +392,10 @@ def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:
         first >> 1 if first in path.vertices else -1, way.returns >> 1,
         ", ".join(f"{label} {lasted / 1000:,.1f} µs" for label, lasted in longest),
     )  # fmt: skip
+
+
+def _cause(code: int) -> str:
+    return GapKind(code - len(EdgeKind)).label if code >= len(EdgeKind) else EdgeKind(code).label
 
 
 def _words(kinds: type[ActivityKind | EdgeKind | GapKind], codes: Array) -> ExtensionArray:
