@@ -167,7 +167,8 @@ def _released(job: RecordedJob, rank: int) -> Edges:
     takes = takes[acts.duration[takes] >= LIMITS.turn_ns]
     if not (len(takes) and len(gives)):
         return _edges([], [], Confidence.LIKELY)
-    objects, ends, begins = {}, job.moment(2 * takes + 1), job.moment(2 * gives)
+    objects: dict[str, int] = {}
+    ends, begins = job.moment(2 * takes + 1), job.moment(2 * gives)
     wanted, given = (
         np.array([objects.setdefault(job.names[name].partition(" of ")[2], len(objects)) for name in acts.name[rows]])
         for rows in (takes, gives)
