@@ -206,6 +206,8 @@ def _interpreted(job: RecordedJob) -> Edges:
         both = np.minimum(end[had], end[waits]) - np.maximum(begin[had], begin[waits])
         most = (both >= LIMITS.nearly_all * (end - begin)[waits]) & (both > LIMITS.most * (end - begin)[had])
         waits, had = waits[most], had[most]
+        if not len(waits):
+            continue
         alike = np.flatnonzero((lane == own) & np.isin(name, name[waits]))
         usual = dict(zip(name[alike].tolist(), np.add(*middles((end - begin)[alike], coded(name[alike]))), strict=True))
         far = [2 * (end - begin)[row] >= LIMITS.times_usual * usual[name[row]] for row in waits.tolist()]

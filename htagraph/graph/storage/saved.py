@@ -514,9 +514,12 @@ def read_file(path: Path) -> tuple[Any, list[Array]]:
         refuse(path, f"has format {number}, this release reads format {_FORMAT}")
     if at + length != size or _digest(mapped[at:]) != digest:
         refuse(path, "its manifest is damaged or cut short")
-    manifest = json.loads(mapped[at:])
     data = np.frombuffer(mapped, np.uint8)
-    return manifest["content"], [_array(path, data[:at], row) for row in manifest["arrays"]]
+    try:  # whoever wrote the file can have made digests that fit
+        manifest = json.loads(mapped[at:])
+        return manifest["content"], [_array(path, data[:at], row) for row in manifest["arrays"]]
+    except (LookupError, OverflowError, RecursionError, TypeError, ValueError):
+        refuse(path, "its manifest is no list of arrays")
 
 
 def _array(path: Path, data: Array, row: list[Any]) -> Array:

@@ -166,7 +166,7 @@ def test_both_texts_of_a_header_are_one_header(tmp_path: Path) -> None:
 
 
 def test_a_header_may_have_the_name_of_the_field(tmp_path: Path) -> None:
-    given = {"distributed_info": {"rank": 0, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]}}
+    given: dict[str, Any] = {"distributed_info": {"rank": 0, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]}}
     assert loaded(tmp_path, kineto_text(healthy(), distributedInfo=[], **given)).facts.groups
 
 
