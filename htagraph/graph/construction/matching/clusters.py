@@ -147,6 +147,9 @@ class _State(_Clocks):
         self.tracks = tracks
         self.clusters = {number: Cluster({number: 0}) for number in tracks}  # by root
         self.root = {number: number for number in tracks}
+        self.pools: dict[int, list[int]] = {}
+        for number, track in tracks.items():
+            self.pools.setdefault(track.pool, []).append(number)
         self.off_mesh: list[Fit] = []  # not taken, since other groups speak against them
         self.whole = False  # whether all that keeps to the mesh is united
         self.usual: dict[int, float] = {}  # spread of the middle track's best fit in a pool
@@ -158,7 +161,7 @@ class _State(_Clocks):
             for number in (fit.first, fit.second):
                 best[number] = min(fit.spread, best.get(number, fit.spread))
         for pool in {self.tracks[number].pool for number in best}:
-            self.usual[pool] = float(np.median([best[n] for n in best if self.tracks[n].pool == pool]))
+            self.usual[pool] = float(np.median([best[n] for n in self.pools[pool] if n in best]))
 
     def join(self, fit: Fit, *, doubtful: bool) -> None:
         """Unite the clusters of the two tracks if all that is known allows it.
@@ -185,10 +188,10 @@ class _State(_Clocks):
         x.spread = max(x.spread, y.spread, fit.spread)
         if known is None:
             self.tie(a.rank, b.rank, fit.offset)
+        del self.clusters[self.root[b.number]]
         for number, shift in y.shift.items():
             x.shift[number] = shift + move
             self.root[number] = self.root[a.number]
-        del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
 
     def join_strong(self, fits: Sequence[Fit], *, certain: bool, lone: bool) -> None:
         """Unite what many collectives show, the closest first, then what lacks records in the middle, then the rest."""
@@ -208,8 +211,9 @@ class _State(_Clocks):
             own, pending = self.clusters[self.root[track.number]], len(self.off_mesh)
             if track.certain != certain or (track.pairwise and not certain) or len(own.shift) > 1:
                 continue
-            longest = [max((self.tracks[number] for number in each.shift), key=len) for each in self.clusters.values()]
-            others = [each for each in longest if each.pool == track.pool and each.rank != track.rank]
+            united = [self.clusters[number].shift for number in self.pools[track.pool] if number in self.clusters]
+            longest = [max((self.tracks[number] for number in each), key=len) for each in united]
+            others = [each for each in longest if each.rank != track.rank]
             others = others[: max(LIMITS.track_neighbours, LIMITS.track_pairs // len(self.clusters))]
             found = [with_holes(other, track, self.between(other.rank, track.rank)) for other in others]
             for holed, fit in sorted((each for each in found if each), key=lambda each: _weakness(each[1])):
