@@ -90,8 +90,8 @@ def what_if(  # noqa: PLR0913 - one argument per option
         show(sweep_report(graph, asked, changes, texts), form, output, paths)
         return
     scenarios = [scenario_of(graph)]
-    for change in changes:
-        scenarios.append(change.apply(scenarios[-1]))
+    for change, (option, _) in zip(changes, ctx.meta[_GIVEN], strict=True):
+        scenarios.append(_understood(change.apply, scenarios[-1], option))
     outcomes = [scenario.run() for scenario in scenarios]
     written = None
     if perfetto is not None:
@@ -103,9 +103,9 @@ def what_if(  # noqa: PLR0913 - one argument per option
         typer.echo(str(written), err=True)
 
 
-def _understood(reader: Callable[[str], _Read], text: str, option: str) -> _Read:
-    """Return what the value of an option means."""
+def _understood(reader: Callable[[Any], _Read], given: object, option: str) -> _Read:
+    """Return what an option's value means, or what it makes of a job."""
     try:
-        return reader(text)
+        return reader(given)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=f"--{option}") from None

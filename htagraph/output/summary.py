@@ -167,9 +167,9 @@ class Summary:
             columns = ["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]
             whole["interruptions"] = longest.assign(name=name)[columns]
         if "opportunities" in whole:
-            from htagraph.output.reports.ranks import per_step
+            from htagraph.output.reports.ranks import with_steps
 
-            whole["opportunities"] = per_step(whole["opportunities"], 1)
+            whole["opportunities"] = with_steps(whole["opportunities"], self.graph)
         if "idle_breakdown" in whole:
             whole["idle_breakdown"] = whole["idle_breakdown"].query("idle_us > 0")
         if not self.tables["overlap"]["communication_us"].any():
@@ -203,7 +203,6 @@ class Summary:
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,
         "critical_path": "Critical path, by what it consists of",
-        "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
     },
     headings={"beside_us": "pending beside other work"},
     sentences="verdict",

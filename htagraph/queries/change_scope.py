@@ -76,7 +76,8 @@ def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsEr
     if not len(graph.activities):
         return NothingMeetsError("this graph has no activities, so nothing matches")
     given = {key: value for key, value in criteria.items() if value is not None}
-    text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
+    where = " on the host" if given.get("kind") == "host" and len(given) > 1 else ""  # often no word of the user's
+    text = ", ".join(f"{key}={value!r}" for key, value in given.items() if not where or key != "kind") or "no criteria"
     globs = [key for key in ("name", "op", "regex") if key in given]
     looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
     hints = []
@@ -92,10 +93,14 @@ def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsEr
     if "category" in given:
         categories = {graph.names[name] for name in np.unique(graph.activities.category).tolist()}
         hints.append(f"the categories are {', '.join(sorted(categories - {''}))}")
+    elif not hints and globs:
+        names, count = np.unique(graph.activities.name[graph.activities.kind == ActivityKind.OP], return_counts=True)
+        often = ", ".join(repr(_short(graph.names[name])) for name in names[np.argsort(-count, kind="stable")][:5])
+        hints.append(f"the most frequent operators are {often or 'none'}")
     elif not hints:
         kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
         hints.append(f"the graph has the kinds {', '.join(kinds)}")
-    return NothingMeetsError(f"nothing matches {text}; {'; '.join(hints)}")
+    return NothingMeetsError(f"nothing{where} matches {text}; {'; '.join(hints)}")
 
 
 def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.int64]:

@@ -32,7 +32,7 @@ Chosen: smaller differences are within the error of a prediction. Nearer to 1, w
 appear beside what they wrap; halved, an operator gives way to a kernel with half of its gain. The gains themselves do
 not depend on it."""
 TABLE = Table(
-    "Opportunities, by the largest possible gain",
+    "Opportunities, by the largest possible gain (of the whole recording)",
     Col(
         "what",
         "str",

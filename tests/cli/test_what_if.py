@@ -91,6 +91,8 @@ def test_an_optional_value_does_not_swallow_the_path(option: str, run: Any) -> N
         (["--fix-straggler", "slow"], "--fix-straggler"),
         (["--infinite-host=yes"], "--infinite-host"),
         (["--scale"], "--scale"),
+        (["--scale", "kind=computation:-1"], "--scale: factor"),
+        (["--network", "-1"], "--network: factor"),
     ],
 )
 def test_a_change_that_cannot_be_read_is_wrong_usage(arguments: list[str], words: str, run: Any) -> None:
@@ -105,7 +107,6 @@ def test_a_change_that_cannot_be_read_is_wrong_usage(arguments: list[str], words
     [
         (["--scale", "name=*gem:0.5"], "gemm"),
         (["--scale", "kind=komputation:0.5"], "computation"),
-        (["--scale", "kind=computation:-1"], "factor"),
         (["--fix-straggler", "9"], "ranks: 0, 1, 2, 3"),
         (["--scale", "rank=9:2"], "ranks: 0, 1, 2, 3"),
         (["--remove-sync", "name=Synchronize"], "cudaStreamSynchronize"),

@@ -148,7 +148,8 @@ REFUSED: dict[str, tuple[Callable[[], DependencyGraph], list[tuple[str, dict[str
         ("scale_ranks", {"n": 2.5}, "whole number"),
         ("scale_ranks", {"n": 8, "groups": "tp*"}, "no process group"),
         ("remove_sync", {"name": "aten::mm"}, "none of the selected"),
-        ("remove_sync", {"name": "cudaNothing"}, "nothing matches"),
+        ("remove_sync", {"name": "cudaNothing"}, "nothing on the host matches name='cudaNothing'; the most"),
+        ("remove_sync", {"op": "nope"}, "; calls and operators that wait for the device:"),
     ]),
     "two steps": (host_bound, [
         ("cuda_graph", {}, "give step="),

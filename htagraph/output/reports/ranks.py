@@ -13,11 +13,11 @@ from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
 from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import gain_steps
+from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.paths import CriticalPath
 
-__all__ = ["collectives_report", "critical_path_report", "opportunities_report", "per_step", "stragglers_report"]
+__all__ = ["collectives_report", "critical_path_report", "opportunities_report", "stragglers_report", "with_steps"]
 
 BY_OPERATION = Table(
     "Collectives, times summed over all ranks",
@@ -98,10 +98,7 @@ def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFr
 
 @gives(
     "stragglers",
-    {
-        "stragglers": "analyses.stragglers.TABLE",
-        "causes": _CAUSES,
-    },
+    {"stragglers": "analyses.stragglers.TABLE", "causes": _CAUSES},
     figures=(Col("straggler", "int64?"), Col("total_wait_us")),
 )  # fmt: skip
 def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
@@ -212,31 +209,26 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     from htagraph.findings.results import Results
     from htagraph.findings.verbs import gains as findings
     from htagraph.findings.verdict import claims_of
-    from htagraph.whatif.opportunities import TABLE, opportunities
+    from htagraph.whatif.opportunities import opportunities
 
     results = Results(graph)
     results.opportunities = opportunities(graph, top=results.wide * top)
-    table, steps = results.opportunities.head(top), gain_steps(graph)
+    table = results.opportunities.head(top)
     sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), inputs)
-    title = f"{TABLE.title} (times per step of {steps:,})" if steps > 1 else TABLE.title
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
-        brief={"opportunities": per_step(table, steps)}, titles={"opportunities": title},
-        plot=lambda: drawn("opportunities", table),
+        brief={"opportunities": with_steps(table, graph)}, plot=lambda: drawn("opportunities", table),
     )  # fmt: skip
 
 
-def per_step(table: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """Return what a reader wants to see of opportunities, per step where there are several, and the gain in all."""
+def with_steps(table: pd.DataFrame, graph: DependencyGraph | None) -> pd.DataFrame:
+    """Return what a reader wants to see of opportunities: of the whole recording, and what a usual step gains."""
     pairs = zip(table["what"], table["name"], strict=True)
     names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
-    times = ["time_us", "critical_us", "gain_us", "gain_at_50_us"]
-    shown = table[["what", "name", *times, "gain_percent"]].copy()
+    shown = table[["what", "name", "time_us", "critical_us", "gain_us", "gain_at_50_us", "gain_percent"]].copy()
     if len(set(names)) == len(set(table["name"])):
         shown["name"] = names
-    if steps > 1:
-        shown[times[:2]] /= steps
-        shown["gain_at_50_us"] *= table["gain_per_step_us"] / table["gain_us"]
-        shown["gain_us"] = table["gain_per_step_us"]
-        shown["gain_in_all_us"] = table["gain_us"]
+    if graph is not None and gain_steps(graph) > 1:
+        shown["gain_per_step_us"] = table["gain_per_step_us"]
+        shown["gain_per_step_percent"] = 100_000 * table["gain_per_step_us"] / usual_step_ns(graph, graph.time)
     return shown.rename(columns={"gain_at_50_us": "gain_if_halved_us"})

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import DEVICE_WAITS, ActivityKind
+from htagraph.core.errors import NothingMeetsError
+from htagraph.core.kinds import DEVICE_WAITS, OPERATORS, ActivityKind, of_kinds
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.host_time import blocked_by_copies, device_waits
 from htagraph.queries.weights import NEVER, State, of_kind, without_waits
@@ -26,17 +26,21 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
         **criteria: which calls, such as ``name="cudaStreamSynchronize"`` or ``op="aten::item"``; all by default.
 
     Raises:
-        SelectionError: no selected call waits for the device; the error names some calls that do.
+        NothingMeetsError: no selected call waits for the device; the error names some that do.
     """
     graph = state.graph
-    edges = graph.edges
-    calls = activities_of(state, {"kind": "host"} | criteria)
+    try:
+        calls, why = activities_of(state, {"kind": "host"} | criteria), "none of the selected activities waits"
+    except NothingMeetsError as error:
+        calls, why = np.zeros(1 + len(graph.activities), np.bool_), str(error)
     waits = of_kind(graph, *DEVICE_WAITS) & (state.lag > NEVER) & ~blocked_by_copies(graph)
     dropped = waits & device_waits(graph, calls)
     if not dropped.any() and not (calls[:-1] & (graph.activities.kind == ActivityKind.SYNC)).any():
-        names = np.unique(graph.activities.name[edges.target[waits] >> 1])
+        acts, rows = graph.activities, graph.edges.target[waits] >> 1
+        around = graph.tree.nearest(of_kinds(acts.kind, OPERATORS), rows)
+        names = np.unique(acts.name[np.concatenate((rows, around[around >= 0]))])
         known = ", ".join(graph.names[name] for name in names[:8]) or "none in this graph"
         alone = "; copies of pageable memory block by themselves" if blocked_by_copies(graph).any() else ""
-        msg = f"none of the selected activities waits for the device; calls that do: {known}{alone}"
-        raise SelectionError(msg)
+        msg = f"{why}; calls and operators that wait for the device: {known}{alone}"
+        raise NothingMeetsError(msg)
     return replace(without_waits(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import htagraph as hg
 from htagraph.findings.phrases import time_text
+from htagraph.output.reports.ranks import opportunities_report
 from htagraph.whatif.options import criteria
 from tests.reach import REPOSITORY
 
@@ -68,6 +70,14 @@ def test_an_opportunity_is_what_the_same_change_gives(results: Results) -> None:
         (prediction,) = results("what-if", DEMO, "--scale", f"{row['target']}:0")["prediction"]
         assert prediction["saved_us"] == pytest.approx(row["gain_us"], abs=0.01)
         assert criteria(row["target"])
+
+
+def test_opportunities_have_one_base_and_the_percentage_of_a_step_that_is_said() -> None:
+    graph = hg.load(REPOSITORY / "data" / "gloo_ddp")
+    brief = opportunities_report(graph, []).brief or {}
+    shown = brief["opportunities"].set_index("name").loc["aten::mm"]
+    assert shown["time_us"] >= shown["critical_us"] >= shown["gain_us"] == pytest.approx(137_500, rel=0.01)
+    assert f"{shown['gain_per_step_percent']:.0f}" == "54"
 
 
 def test_nothing_worth_the_work_is_said_so(tmp_path: Path, results: Results) -> None:
