@@ -7,6 +7,7 @@ alone, more often than by chance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import comb
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.statistics import CHANCE, MOST, SEVERAL
 from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
-from htagraph.findings.phrases import and_list, ranks_text, time_text
+from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends, usual_step_ns
@@ -35,24 +36,35 @@ the steps; its activities in them, the longest first."""
 
 
 def step_text(graph: DependencyGraph) -> str:
-    """Return how long a step takes: the usual time, and the mean where that differs, or the range where none is usual.
+    """Return how many steps take how long: the usual time, and the mean where that differs, or the range if none is.
+
+    Steps that the figure is not of, as where none is usual or no work was recorded, are named with their times.
 
     Example:
         >>> import htagraph as hg
         >>> step_text(hg.load("data/demo"))
-        '8.70 ms'
+        '3 steps of 8.70 ms'
     """
-    cadence = cadence_of(graph)
+    cadence, spans = cadence_of(graph), graph.step_spans
     if cadence is None:
         return ""
     # without what profilers do, and without work that was begun before the recording
     usual = usual_step_ns(graph, graph.time) if cadence.chosen.any() else cadence.usual_ns
-    mean = float(np.nanmean(cadence.lengths))
-    if not cadence.alike and len(cadence.steps) > 1:
-        least, most = (time_text(end(cadence.lengths) / 1000) for end in (np.nanmin, np.nanmax))
-        return f"{time_text(usual / 1000)} ({least} to {most})" if len(cadence.steps) > 2 else f"{least} to {most}"
-    differs = usual < LIMITS.nearly_all * mean
-    return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
+    said = cadence.chosen | cadence.alike | (not cadence.chosen.any())
+    some, other = cadence.lengths[said], ~np.isin(spans.step, cadence.steps[said])
+    numbers, at = np.unique(spans.step[other], return_inverse=True)
+    took = np.bincount(at, (graph.time[spans.end] - graph.time[spans.start])[other]) / np.bincount(at)
+    text, mean = time_text(usual / 1000), float(np.nanmean(some))
+    if not cadence.alike and len(some) > 1:
+        text = f"{text} ({_range(some)})" if len(cadence.steps) > 2 else _range(some)
+    elif usual < LIMITS.nearly_all * mean:
+        text += f" ({time_text(mean / 1000)} on average)"
+    without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
+    return f"{plural(int(np.bincount(spans.rank[~other]).max()), 'step')} of {text}{without}"
+
+
+def _range(lengths: Array) -> str:
+    return " to ".join(dict.fromkeys(time_text(float(end(lengths)) / 1000) for end in (np.nanmin, np.nanmax)))
 
 
 def _long_steps(graph: DependencyGraph) -> dict[int, _Long]:
@@ -150,10 +162,13 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
 
 
+def _these(steps: Sequence[int]) -> str:
+    some = f"step{'s' * (len(steps) > 1)} {and_list(map(str, steps))}"
+    return some if len(steps) <= MAX_LISTED else f"{len(steps)} steps"
+
+
 def _which(steps: tuple[int, ...]) -> str:
-    if len(steps) == 1:
-        return f"Step {steps[0]} takes"
-    return f"Steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
+    return f"{_these(steps).capitalize()} {'takes' if len(steps) == 1 else 'take'}"
 
 
 def _short(claim: Claim) -> str:

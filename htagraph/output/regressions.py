@@ -43,7 +43,8 @@ def comment(
     categories = result.summary().query("group == 'category'")
     largest = float(categories["change_us"].abs().max()) if len(categories) else 0.0
     rows = categories[(categories["change_us"].abs() > _MIN_SHARE * largest) & (not change.is_noise)]
-    lines = [f"### {_verdict(change, exceeded, limits, unknown)}", ""]
+    by_key = {} if change.is_empty else dict(zip(categories["key"], categories["change_us"], strict=True))
+    lines = [f"### {_verdict(change, by_key, exceeded, limits, unknown)}", ""]
     lines += [f"| per {unit} | before | after | change |", "|---|---:|---:|---:|"]
     lines += [_row(f"**{unit} time**", change.before_us, change.after_us, f"**{change.text()}**")]
     lines += [
@@ -70,11 +71,18 @@ def plain(text: str) -> str:
     return _LIVE.sub("\N{ZERO WIDTH SPACE}", _MARKUP.sub(r"\\\1", escaped))
 
 
-def _verdict(change: StepChange, exceeded: Sequence[str], limits: Sequence[str], unknown: Sequence[str]) -> str:
-    if unknown and set(exceeded) <= set(unknown):
-        return f"{'❌' if exceeded else '⚪'} Cannot tell: {change.text()} ({', '.join(map(plain, unknown))})"
-    if exceeded:
-        return f"❌ Slower than allowed: {change.text()} ({', '.join(map(plain, exceeded))})"
+def _verdict(
+    change: StepChange, by_key: dict[str, float], exceeded: Sequence[str], limits: Sequence[str], unknown: Sequence[str]
+) -> str:
+    named = unknown if set(exceeded) <= set(unknown) else exceeded
+    if named:
+        of = {each: each.partition(">")[0].strip() for each in named}  # a category, or the step time
+        changed = {
+            each: f"{key} {_signed(by_key[key])}" if key in by_key else change.text() for each, key in of.items()
+        }
+        text = ", ".join(f"{plain(how)} ({plain(each)})" for each, how in changed.items())
+        word = "Cannot tell" if named is unknown else "Slower than allowed"
+        return f"{'❌' if exceeded else '⚪'} {word}: {text}"
     if not change.is_known:
         return f"⚪ Step time {change.text()}"
     text = change.text().removesuffix(", within noise")

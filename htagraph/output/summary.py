@@ -69,7 +69,7 @@ class Summary:
             conclusion uncertain.
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
-        step_text: The same in words, without earlier work, with the mean where that differs, or the range.
+        step_text: How many steps take how long, in words, without earlier work, with the mean or range if it differs.
         device_use: how busy devices are, as a part of a sentence; empty without device work.
         graph: The job, on which the changes of findings are replayed.
     """
@@ -114,10 +114,8 @@ class Summary:
         devices = devices_in(self.inputs)
         on = f" on {devices[0]}" if len(devices) == 1 else f" on {len(devices)} kinds of devices" if devices else ""
         on = on.replace(" on none (host only)", ", no device work")
-        steps = self.tables["steps"]
-        count = int(steps["steps"].max()) if len(steps) else 0
-        each = f", {plural(count, 'step')} of {self.step_text}"
-        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded{self.device_use}."
+        steps = f", {self.step_text}" if self.step_text else ""
+        return f"{ranks}{on}{steps}: {time_text(self.window_us)} recorded{self.device_use}."
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.

@@ -6,7 +6,7 @@ import pytest
 
 from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
-from htagraph.findings.uneven_steps import UNEVEN_STEPS
+from htagraph.findings.uneven_steps import UNEVEN_STEPS, step_text
 from tests.strategies import OTHER, annotation, load, op, step
 
 
@@ -33,6 +33,12 @@ def test_odd_steps_make_means_uncertain(lengths: tuple[int, ...], words: list[st
     steps = [step(number, sum(lengths[:number]), each) for number, each in enumerate(lengths)]
     claims = UNEVEN_STEPS.when(Results(load([*steps, op("a", 0, 1)])))
     assert [UNEVEN_STEPS.short(claim) for claim in claims] == words
+
+
+def test_the_figure_of_a_step_says_of_which_steps_it_is() -> None:
+    begins = [0, 110, 330, 700]
+    text = step_text(load([step(at, begins[at], begins[at + 1] - begins[at]) for at in range(3)]))
+    assert text == "2 steps of 165.0 µs (110.0 µs to 220.0 µs), without step 2 (370.0 µs)"
 
 
 def test_many_odd_steps_are_counted() -> None:

@@ -25,6 +25,7 @@ def test_it_has_a_verdict_a_table_a_figure_and_the_causes() -> None:
     assert first == "### ❌ Slower than allowed: +10.0 % ± 2.0 % (step\\_time&gt;+5%)"
     assert "| **step time** | 100.0 µs | 110.0 µs | **+10.0 % ± 2.0 %** |" in text
     assert text.count("```") == 2
+    assert "allowed: host " in comment(result, SLOWER, ["host>+1us"]), "what the limit is about"
     assert plain(result.sentences()[0]) in text
 
 

@@ -26,7 +26,7 @@ from htagraph.queries.paths import CriticalPath
 
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "too_long", "unlike"]
 
-_HOST, _UNTRACED = "host", "untraced"
+_HOST = "host"
 _WORK = {
     "computation": frozenset((ActivityKind.COMPUTATION.label,)),
     _HOST: frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code))),
@@ -426,6 +426,10 @@ def _longer(us: float) -> str:
     return "longer" if us > 0 else "shorter"
 
 
+def _signed(us: float) -> str:
+    return f"{'+' if us > 0 else '-'}{time_text(abs(us))}"
+
+
 def _more_or_less(us: float) -> str:
     return f"{time_text(abs(us))} {'more' if us > 0 else 'less'}"
 
@@ -440,16 +444,16 @@ def _where(diff: Diff, effects: Effects, *, is_explained: bool) -> list[str]:
     if len(by_category) < 2:  # of one kind of time, the first sentence says it
         return []
     untraced = [_untraced_us(part, path) for part, path in zip(diff.parts, (diff.before, diff.after), strict=True)]
-    by_category[_UNTRACED] = untraced[1] - untraced[0]
-    by_category[_HOST] = by_category.get(_HOST, 0.0) - by_category[_UNTRACED]
-    large = [(key, us) for key, us in by_category.items() if abs(us) > MIN_SHARE * abs(diff.change_us)]
+    without, least = untraced[1] - untraced[0], MIN_SHARE * abs(diff.change_us)
+    own = by_category | {_HOST: by_category.get(_HOST, 0.0) - without}
+    large = [(key, us) for key, us in by_category.items() if max(abs(us), abs(own[key])) > least]
     large = sorted(large, key=lambda each: -abs(each[1]))[: 2 * MAX_NAMED]
     ranks = len(diff.parts[0].chosen_ranks)
     source = next(filter(None, (source_of(part.graph) for part in diff.parts)), "")
-    words = CATEGORY_WORDS | {_UNTRACED: "host time without any event (code, or a wait)"}
-    words |= {"data_loading": f"waits in {source}"} if source else {}
+    words = CATEGORY_WORDS | ({"data_loading": f"waits in {source}"} if source else {})
     parts = [
-        f"{words[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(key, us / ranks, effects)}"
+        f"{words[key]} {_signed(us)}{_exposed(key, own[key] / ranks, effects) if abs(own[key]) > least else ''}"
+        + f" (of that, code or a wait without any event {_signed(without)})" * (key == _HOST and abs(without) > least)
         for key, us in large
     ]
     is_said = is_explained and len(large) == 1 and "(not " not in parts[0]
@@ -521,14 +525,12 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     return f"Limit {limit} is not exceeded: {times}{several}."
 
 
-def too_long(what: str, before_us: float, after_us: float, limit: str, *, is_noise: bool = False) -> str:
-    """Return the sentence about a limit of ``--fail-on`` that is exceeded, or may be; times are per usual step, µs."""
+def too_long(what: str, before_us: float, after_us: float, limit: str, *, exceeded: bool | None = True) -> str:
+    """Return the sentence about a limit of ``--fail-on``, exceeded, not, or None: may be; times per usual step, µs."""
     times = f"{what} is {time_text(after_us)} instead of {time_text(before_us)}"
-    if is_noise:
-        return (
-            f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of one job differ by as much."
-        )
-    return f"Too long: {times}, which exceeds {limit}."
+    if exceeded is None:
+        return f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of a job differ as much."
+    return f"Too long: {times}, which exceeds {limit}." if exceeded else f"Limit {limit} is not exceeded: {times}."
 
 
 def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:

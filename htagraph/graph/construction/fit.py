@@ -69,12 +69,12 @@ def _early(job: RecordedJob, edges: Edges, observed: Ints) -> tuple[Issue, ...]:
     owners, member, counts = np.unique(rank, return_inverse=True, return_counts=True)
     most = np.zeros(len(owners), np.int64)
     np.maximum.at(most, member, -observed[launched])
-    return tuple(
+    return tuple(  # the worst file first: where one row speaks for several, it has the text of the first
         Issue(
             str(job.traces[owner].path), "negative_launch_latency",
-            f"work that starts before its launch, by up to {late_by / 1000:.1f} µs (clock error); kept", count, owner,
+            f"work that starts before its launch, by up to {-late_by / 1000:.1f} µs (clock error); kept", count, owner,
         )
-        for owner, late_by, count in zip(owners.tolist(), most.tolist(), counts.tolist(), strict=True)
+        for late_by, owner, count in sorted(zip((-most).tolist(), owners.tolist(), counts.tolist(), strict=True))
     )  # fmt: skip
 
 

@@ -125,8 +125,8 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
     if len(steps):
-        facts.insert(2, ("steps", f"{int(steps['steps'].max()):,}"))
-        facts.insert(3, ("usual step", summary.step_text))
+        count, _, usual = summary.step_text.partition(" of ")
+        facts[2:2] = [("steps", count.partition(" ")[0]), ("usual step", usual)]
     return facts
 
 

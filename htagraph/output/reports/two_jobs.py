@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -120,8 +120,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
     }  # fmt: skip
     sentences = [
-        *_gates(result, whole, limits, [each for each in exceeded if each not in noisy], change),
-        *(findings.too_long(each.what, *_times(result, whole, each.what), each.text, is_noise=True) for each in noisy),
+        *_gates(result, whole, {each: None if each in noisy else each in exceeded for each in limits}, change),
         *result.sentences(),
     ]
     return Report(
@@ -188,19 +187,14 @@ def _is_noise(each: Limit, result: Diff, whole: pd.DataFrame) -> bool:
     return change_of_times(*([part.times_by_step(path, CATEGORIES.index(each.what))] for part, path in paths)).is_noise
 
 
-def _gates(
-    result: Diff, whole: pd.DataFrame, limits: Sequence[Limit], exceeded: Sequence[Limit], change: StepChange
-) -> list[str]:
-    """Return what became of each limit: those exceeded first, then of the step time those that noise hides."""
-    said = [
-        findings.too_long(limit.what, *_times(result, whole, limit.what), limit.text)
-        for limit in exceeded if limit.what != STEP_TIME
-    ]  # fmt: skip
+def _gates(result: Diff, whole: pd.DataFrame, limits: Mapping[Limit, bool | None], change: StepChange) -> list[str]:
+    """Return what became of each limit, exceeded or not, or None: noise hides it; those of the step time first."""
     return [
-        findings.gate(change, each.text, each.percent_of(change.before_us), fails=each in exceeded)
-        for each in limits
+        findings.gate(change, each.text, each.percent_of(change.before_us), fails=bool(exceeded))
         if each.what == STEP_TIME
-    ] + said
+        else findings.too_long(each.what, *_times(result, whole, each.what), each.text, exceeded=exceeded)
+        for each, exceeded in sorted(limits.items(), key=lambda one: one[0].what != STEP_TIME)
+    ]
 
 
 @gives(

@@ -17,6 +17,8 @@ def lines_of(before: hg.DependencyGraph, after: hg.DependencyGraph) -> list[str]
 def test_a_limit_is_told_with_both_times() -> None:
     text = too_long("step_time", 1000.0, 2000.0, "step_time>+5%")
     assert text == "Too long: step_time is 2.00 ms instead of 1.00 ms, which exceeds step_time>+5%."
+    kept = too_long("host", 1000.0, 1000.0, "host>+2ms", exceeded=False)
+    assert kept == "Limit host>+2ms is not exceeded: host is 1.00 ms instead of 1.00 ms."
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
