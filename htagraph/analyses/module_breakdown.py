@@ -25,7 +25,7 @@ TABLE = Table(
     Col("name", "str", "name of the frame or annotation"),
     Col("count", "int64", "calls"),
     Col("host_us", doc="summed durations of the module's calls, forward pass only"),
-    Col("host_self_us", doc="time of host threads in the module, forward and backward, without modules inside"),
+    Col("host_self_us", doc="work of host threads in the module, forward and backward, without modules inside"),
     Col("device_count", "int64", "number of kernels and copies launched in the module, without modules inside"),
     Col("device_us", doc="summed durations of this device work"),
     Col("device_total_us", doc="``device_us`` together with the modules inside"),

@@ -20,11 +20,11 @@ from htagraph.core.kinds import ActivityKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
-    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call",
-    "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready", "is_graph_launch",
-    "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
+    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming",
+    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers",
+    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready",
+    "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
     "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "matches",
     "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
     "without_address",
@@ -278,8 +278,9 @@ is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies matrices of a batch, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
+SINGLE_PRECISION = "(?i)sgemm|scudnn"
 is_single_precision = _named(
-    r"sgemm|scudnn", "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
+    SINGLE_PRECISION, "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
 )
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_wait = _named(

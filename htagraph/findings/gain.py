@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, is_asking, names_that
+from htagraph.core.naming import BETWEEN_OPERATORS, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
@@ -42,6 +42,7 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import only_waiting
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
@@ -131,9 +132,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
 def _only_waits(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
     """Return whether nearly all time of a Python function is in frames that wait for another thread or process."""
     acts, rows = graph.activities, activities_of(initial(graph), criteria(row["target"]))[:-1]
-    asks = names_that(is_asking, graph.names)[acts.name]
-    asks = rows & (asks | graph.tree.inside(asks))
-    return bool(acts.duration[asks].sum() >= _NEARLY_ALL * acts.duration[rows].sum())
+    return bool(acts.duration[rows & only_waiting(graph)].sum() >= _NEARLY_ALL * acts.duration[rows].sum())
 
 
 def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:

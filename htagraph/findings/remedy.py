@@ -13,10 +13,12 @@ import pandas as pd
 from htagraph.analyses.roofline import roofline
 from htagraph.core.arrays import Array, marked
 from htagraph.core.errors import SelectionError
+from htagraph.core.flops import peak_of
 from htagraph.core.kinds import BLOCKING, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import (
     DEFAULT_NAMING,
     ELEMENTWISE,
+    SINGLE_PRECISION,
     exact_glob,
     is_allocation,
     is_autograd_node,
@@ -52,6 +54,7 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
+from htagraph.queries.inputs import devices_in
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
 
@@ -266,8 +269,16 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
         graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]]
     )
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
-    globs = [exact_glob(graph.names[name]) for name in names.tolist()]
-    yield f"{text} ({which})", tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
+    yield f"{text} ({which})", (("--scale", f"kind=computation,regex={SINGLE_PRECISION}:0.5"),), rows
+
+
+def _types(results: Results) -> str:
+    """Return the types for which the recorded devices have tensor cores."""
+    peaks = [peak_of(name) for name in devices_in(results.inputs)]
+    if all(peak and not peak.tf32 for peak in peaks):
+        return "with float16 (bfloat16 and TF32 need Ampere or later)"
+    where = "" if all(peak and peak.tf32 for peak in peaks) else ", on Ampere and later,"
+    return f"(bfloat16, float16) or{where} TF32: torch.set_float32_matmul_precision('high')"
 
 
 def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
@@ -323,7 +334,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
     "single precision": (
         _single, "with such products twice as fast",
-        "Use autocast (bfloat16, float16) or, on Ampere and later, TF32: torch.set_float32_matmul_precision('high').",
+        "Use autocast NAME.",
     ),
     "below the roof": (
         _below_roof, "at half of that peak",
@@ -376,6 +387,7 @@ def _when(results: Results) -> list[Claim]:
                     continue
                 options = tuple(word for pair in changes for word in pair)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
+                name = _types(results) if find is _single else name
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}
                 facts["sends"] = find in (_messages, _calls)
                 shown = tuple(rows[:MOST_ROWS].tolist())

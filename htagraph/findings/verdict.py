@@ -224,12 +224,13 @@ def first_step(claims: Iterable[Claim]) -> str:
 
 
 def trial_of(claims: Iterable[Claim]) -> Trial | None:
-    """Return the change that gains most, if it can be made as predicted; None if it cannot, or if no claim has one.
+    """Return the change of `first_step`; without, the one that gains most, None if it cannot be made as predicted.
 
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
     gone. What starts a job is no change of the steady one.
     """
-    return next((each[2] for each in _ranked(stated(claims)) if each[0] != START_UP.name), None)
+    every = stated(claims)
+    return _first(every)[1] or next((each[2] for each in _ranked(every) if each[0] != START_UP.name), None)
 
 
 def _ranked(every: Sequence[tuple[Finding, list[Claim]]]) -> list[tuple[str, str, Trial | None, float]]:

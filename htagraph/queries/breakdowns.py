@@ -13,6 +13,7 @@ from htagraph.core.arrays import Array, marked, run_starts
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import ancestors, deepest_first, depth_first
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import only_waiting
 
 __all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
 
@@ -47,6 +48,8 @@ def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:
     """Return the host and device time of owners, summed by group. Each moment of work has one owner, or none.
 
+    Python frames that only wait for another thread or process do no work.
+
     Args:
         graph: the job.
         owner_of: returns the owner of each activity; for an owner's parent, the next owner around that owner.
@@ -62,7 +65,7 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     ranks = np.array(graph.ranks, np.int64)
     nobody = len(acts) + np.searchsorted(ranks, acts.rank)  # a row per rank, after those of the activities
     size = len(acts) + len(ranks)
-    self_ns = np.where(acts.on_device, 0, graph.own_time)
+    self_ns = np.where(acts.on_device | only_waiting(graph), 0, graph.own_time)
     device, host = np.flatnonzero(acts.on_device), np.flatnonzero(self_ns > 0)
     of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
     own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)

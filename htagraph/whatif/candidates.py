@@ -29,6 +29,7 @@ from htagraph.core.kinds import (
 )
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.measures.steps import last_end, usual_step_ns
 from htagraph.queries.change_scope import UNTRACED, asked_at
 from htagraph.queries.interruptions import interruption_time
@@ -358,7 +359,7 @@ class Baseline:
         """Return how much time each of some edges and each of some gaps is, ns.
 
         What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
-        starts, or after its wait, the call's.
+        starts, or after its wait, the call's. Frames that wait for other threads are no work unless the job waits, too.
         """
         once, gap = self._counted
         return (self.state.lag[time.edges] - time.fixed) * once[time.edges], gap[time.gaps]
@@ -368,6 +369,8 @@ class Baseline:
         """Which edges count in the time of what has them, and how much of each gap does, ns."""
         graph = self.state.graph
         twice = of_kind(graph, *LAUNCHES, *BLOCKING) & (graph.edges.activity >= 0)
+        waits = np.append(only_waiting(graph), [False])[graph.edges.activity] & of_kind(graph, EdgeKind.BODY)
+        twice |= waits & ~self._is_on_path[1]
         return ~twice, np.where(graph.gap_kind == GapKind.DATA_WAIT, 0, self.state.gap)
 
     def on_path(self, time: OwnTime) -> int:

@@ -34,6 +34,8 @@ def test_device_time_belongs_to_the_innermost_module_and_in_total_to_all_around_
     assert [rows[name]["kind"] for name in ("nn.Module: Net", "")] == ["module", ""]
     assert [row["host_us"] for row in rows.values() if row["count"]] == [60, 10, 20]
     assert sum(row["share_percent"] for row in rows.values()) == pytest.approx(100)
+    asleep = complete("python_function", "threading.py(324): wait", 0, 100, 77)
+    assert by_name([*NET, asleep]) == rows
 
 
 def test_backward_belongs_to_the_module_of_its_forward() -> None:

@@ -101,6 +101,14 @@ def test_products_in_single_precision_are_told_by_their_kernels() -> None:
     )
 
 
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
+def test_advice_is_what_the_device_can_do_and_the_first_is_tried() -> None:
+    claims = hg.summarize(hg.load(SHARED / "hta" / "ns_resolution")).claims
+    best, first = trial_of(claims), first_step(claims)
+    assert best is not None
+    assert first == f"Use autocast with float16 (bfloat16 and TF32 need Ampere or later). {best.sentence}"
+
+
 @pytest.mark.parametrize(("grids", "is_one"), [((8, 8, 8), True), ((8, 16, 24), False)])
 def test_elementwise_kernels_of_one_size_in_a_row_can_be_fused(grids: tuple[int, ...], *, is_one: bool) -> None:
     events: list[Json] = []

@@ -141,8 +141,9 @@ def test_of_two_that_gain_the_same_the_inner_one_stays() -> None:
 
 def test_a_thread_that_only_sleeps_hides_no_gain() -> None:
     """A watchdog's frame spans the recording; a kernel bounds the job, which ends when the kernel does."""
-    watchdog = complete("python_function", "threading.py(5): watch", 0, 5000, 77)
-    graph = load({0: [op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1), watchdog]})
+    watchdog = [complete("python_function", f"threading.py(5): {name}", 0, 5000, 77) for name in ("watch", "wait")]
+    graph = load({0: [op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1), *watchdog]})
+    assert [row["time_us"] < 100 for row in _rows(opportunities(graph)) if row["name"] == "all host work"] == [True]
     (kernel_row,) = [row for row in _rows(opportunities(graph)) if row["what"] == "kernel"]
     assert round(1000 * kernel_row["gain_us"]) == _gain(graph, 0.0, kind="computation") > 900_000
 

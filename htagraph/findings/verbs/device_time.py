@@ -35,6 +35,7 @@ _MEANING = {
         "a resource"
     ),
 }
+_FASTER = (("an infinitely fast host", "--infinite-host"), ("a data loader that is never late", "--free-dataloader"))
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
@@ -140,12 +141,12 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
 
 
 def idle_sentences(
-    streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], gain_by_host: Callable[[], float]
+    streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], *gain_by: Callable[[], float]
 ) -> list[str]:
     """Return how long devices are idle, the main cause, and what to run next.
 
-    `devices` has the time when no stream of a rank runs anything. `gain_by_host` returns how much shorter the job would
-    be with an infinitely fast host, 0 to 1.
+    `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
+    job would be with each of `_FASTER`, 0 to 1.
     """
     by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
@@ -161,7 +162,7 @@ def idle_sentences(
     return spoken(
         idle,
         f"{share.capitalize()} of that is {cause}: {_MEANING[cause]}.",
-        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
+        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by),
     )
 
 
@@ -176,18 +177,16 @@ def _by_share(shares: pd.Series) -> str:
     )
 
 
-def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Callable[[], float]) -> str:
+def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]]) -> str:
     bounds = command_line("critical-path", inputs)
     if cause == "host_wait":
-        gain = gain_by_host()
-        if gain < MIN_PERCENT / 100:
-            return (
-                "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see "
-                f"what: {bounds}"
-            )
+        for (faster, option), gain in zip(_FASTER, gain_by, strict=False):
+            if (share := 100 * gain()) >= MIN_PERCENT:
+                then = f"To see what bounds it then: {command_line('what-if', inputs, option)}"
+                return f"With {faster} the job would be {share_text(share)} shorter. {then}"
         return (
-            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter. To see what bounds "
-            f"it then: {command_line('what-if', inputs, '--infinite-host')}"
+            "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see what: "
+            f"{bounds}"
         )
     if cause != "other":
         return ""

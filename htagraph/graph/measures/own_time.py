@@ -11,13 +11,14 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, inverse_of, occurring
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.naming import is_asking, is_taking, names_that
 from htagraph.graph.activities import blocked_since
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Work", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
+__all__ = ["Work", "only_waiting", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
 
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
@@ -28,6 +29,12 @@ def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.i
     total = np.zeros(len(acts), np.int64)
     np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
     return total
+
+
+def only_waiting(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which activities are Python frames that wait for another thread or process, or are inside such a frame."""
+    asks = names_that(lambda name: is_asking(name) or is_taking(name), graph.names)[graph.activities.name]
+    return asks | graph.tree.inside(asks) if asks.any() else asks
 
 
 def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

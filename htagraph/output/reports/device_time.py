@@ -6,13 +6,14 @@ Each imports what it needs when it is made, so that a command loads the analyses
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.core.errors import nearest_words
+from htagraph.core.errors import SelectionError, nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
@@ -81,7 +82,8 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
-    conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
+    gains = (partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader))
+    conclusions = findings.idle_sentences(streams, devices, inputs, *gains)
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
         brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
@@ -93,6 +95,14 @@ def _gain_by_host(graph: DependencyGraph) -> float:
     outcome = hg.what_if(graph).infinite_host().run()
     idle = hg.idle_breakdown(graph, by="rank").groupby("rank")["share_percent"].sum().max() / 100
     return min(outcome.saved_ns / max(outcome.baseline_ns, 1), idle if Results(graph).computes else 1.0)
+
+
+def _gain_by_loader(graph: DependencyGraph) -> float:
+    """Return how much shorter the job is if no rank waits for its data loader, 0 to 1."""
+    with suppress(SelectionError):  # nothing waits for one
+        outcome = hg.what_if(graph).free_dataloader().run()
+        return outcome.saved_ns / max(outcome.baseline_ns, 1)
+    return 0.0
 
 
 @gives(

@@ -82,6 +82,9 @@ def test_the_cause_with_most_idle_time_of_the_device_is_named_with_its_share() -
         idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001),  # a faster host gains nothing
     ):
         assert said[2].endswith(": htagraph critical-path x")
+    loader = idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001, lambda: 0.14)[2]
+    assert loader.startswith("With a data loader that is never late the job would be 14 % shorter.")
+    assert loader.endswith(": htagraph what-if x --free-dataloader")
     assert idle_sentences(STREAMS, devices(other=0.0), [], lambda: 0.3)[0].startswith("No device is idle")
     assert len(idle_sentences(STREAMS, devices(1.0, host_wait=1.0), [], lambda: 0.3)) == 1  # next to nothing
 
