@@ -268,7 +268,7 @@ def test_what_takes_long_to_import_is_not_imported_on_the_way(tmp_path: Path) ->
     code = (
         "import sys; from htagraph.hta.trace_analysis import TraceAnalysis; "
         f"TraceAnalysis({{0: {str(path)!r}}}).get_temporal_breakdown(visualize=False); "
-        "print([name for name in ('numba', 'plotly', 'networkx', 'graphviz') if name in sys.modules])"
+        "print([name for name in ('plotly', 'networkx', 'graphviz') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
