@@ -32,8 +32,10 @@ JOBS = [*DATASETS, *REAL]
 LARGE_BYTES = 400_000
 
 
-def label(path: Path) -> str:
+def label(path: object) -> str:
     """Return a short name for test ids."""
+    if not isinstance(path, Path):  # pytest of 2023 asks also for that of no file at all
+        return ""
     base = DATA if path.is_relative_to(DATA) else SHARED
     return path.relative_to(base).as_posix().removesuffix(".gz").removesuffix(".json")
 
