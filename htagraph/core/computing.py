@@ -68,7 +68,7 @@ def in_parts(rows: int) -> Iterator[slice]:
 
 
 def rows_where(test: Callable[[slice], Mask], rows: int) -> Ints:
-    """Return those of so many rows for which a test of each part is True."""
+    """Return the rows, of so many, for which a test is True that is asked part by part."""
     found = (part.start + np.flatnonzero(test(part)) for part in in_parts(rows))
     return np.concatenate([np.zeros(0, np.int64), *found])
 

@@ -393,4 +393,4 @@ def flop_per_count(counter: str) -> int:
 DRAM_BYTES = "dram__bytes.sum"
 """The hardware counter of all bytes that a kernel moved to or from device memory."""
 DRAM_PARTS = ("dram__bytes_read.sum", "dram__bytes_write.sum")
-"""Those of the bytes that it read from there, and wrote to it."""
+"""The hardware counters of the bytes that a kernel read from device memory, and wrote to it."""

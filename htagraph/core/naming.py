@@ -298,7 +298,9 @@ _LOCK = r"of _(thread\.R?lock|queue\.SimpleQueue) object"
 is_taking = _named(
     rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "the Python frame that takes a lock or an item"
 )
-is_giving = _named(rf"^<built-in method (release|__exit__|put) {_LOCK}", "the Python frame that gives one to who waits")
+is_giving = _named(
+    rf"^<built-in method (release|__exit__|put) {_LOCK}", "the Python frame that releases a lock or adds an item"
+)
 is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's forward")
 is_source_frame = _named(
     r"\(\d+\): ", "the Python frame of a function in a source file, as opposed to a built-in one or a module"

@@ -83,11 +83,7 @@ def _when(results: Results) -> list[Claim]:
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
-    claims = [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
-    whole = {claim.about: claim.figure for claim in claims}  # behind which its parts are
-    return sorted(
-        claims, key=lambda each: (-whole.get(each.facts["inside"], each.figure), each.facts["inside"] in whole)
-    )
+    return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
 
 
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
@@ -225,16 +221,16 @@ def gain_name(claim: Claim) -> str:
 
 
 def _short(*claims: Claim) -> str:
-    """Return the gains as a sentence, those of parts of another one as such."""
-    parts, steps, parts_of = [], claims[0].facts["steps"], ""
+    """Return the gains as a sentence, each with the named whole of which it is a part."""
+    parts, steps = [], claims[0].facts["steps"]
     names = [gain_name(each) for each in claims]
     names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
-    for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
-        saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
-        is_part = at and claim.facts.get("inside") in {claims[at - 1].about, parts_of} - {""}
-        parts_of = claim.facts["inside"] if is_part else ""
+    whole = {claim.about: f"; part of {name}" for claim, name in zip(claims, names, strict=True)}
+    for claim, name in zip(claims, names, strict=True):
+        part = whole.get(claim.facts.get("inside", ""), "")
+        saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)}{part})"
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
-        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
+        parts.append(f"{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
     most = "Other gains" if claims[0].facts.get("beside") else "Most you could win"

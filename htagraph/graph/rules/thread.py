@@ -46,8 +46,9 @@ def thread(job: RecordedJob) -> Edges:
     waits for it (`evidence.threads`). Ranks of one host may do so, too: what they also talk by (a socket, a lock of a
     file, shared memory) was not recorded.
 
-    Locks and queues of Python, where stacks were recorded: what takes one for long waits for the last call of another
-    thread that gives one. Python that is blocked while another thread has the interpreter waits for it.
+    Locks and queues of Python, where stacks were recorded: a call that takes one for long waits for the last call of
+    another thread that releases this lock, or adds to this queue. Python that is blocked while another thread has the
+    interpreter waits for this thread.
 
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
     latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if. If it wakes while
