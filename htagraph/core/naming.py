@@ -71,7 +71,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
+DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cuda_graph", "mtia_ccp_events"})
 """Categories whose events are work on a device stream."""
 RUNTIME_CATEGORIES = frozenset({
     "cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "xpu_driver",
@@ -80,7 +80,7 @@ RUNTIME_CATEGORIES = frozenset({
 """Categories whose events are runtime or driver calls on a host thread."""
 FRAME = "python_function"
 """The category of calls of Python functions."""
-HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", FRAME}
+HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", "os_runtime", FRAME}
 """Categories whose events run on host threads and nest."""
 COUNTER_RANGE = "cuda_profiler_range"
 """The category of CUPTI's profiler ranges: one per kernel, with the kernel's hardware counters as arguments."""
@@ -135,7 +135,10 @@ class Naming:
 
 DEFAULT_NAMING = Naming()
 
-_FIXED = {"cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "python_function": ActivityKind.PYTHON}
+_FIXED = {
+    "cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "os_runtime": ActivityKind.RUNTIME,
+    "python_function": ActivityKind.PYTHON,
+}  # fmt: skip
 
 
 def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> ActivityKind:
@@ -431,7 +434,7 @@ def short_name(name: str) -> str:
         return name
     plain: list[str] = []
     depth = 0
-    signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
+    signature = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").replace("->", "").removesuffix(" const")
     for letter in signature.replace(_CALL, _CALL_KEPT):
         if letter in "<(":
             if not depth and plain and plain[-1].isspace():

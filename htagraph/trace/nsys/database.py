@@ -1,0 +1,262 @@
+"""An exported database: opened for reading only, refused with a sentence where it is no export, read column by column.
+
+SQLite gives any column values of any type, whatever was declared, and exports of each release have other tables and
+columns. So every column is read as numbers or as texts, and `ABSENT` or an empty text stands for all else.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherFileError, TraceError
+from htagraph.trace.remote import RemotePath, TracePath
+
+__all__ = ["ABSENT", "SUFFIXES", "Database", "opened", "recognizes", "words_of"]
+
+SUFFIXES: tuple[str, ...] = (".sqlite", ".sqlite.gz")
+"""How names of these files end."""
+_REPORTS: Final = (".nsys-rep", ".qdrep")
+"""How reports end that are not exported yet."""
+ABSENT: Final = int(np.iinfo(np.int64).min)
+"""What stands for a number that a row lacks: no time and no id is so small."""
+_NEWEST: Final = 3
+"""Major version of the export's schema (``EXPORT_SCHEMA_VERSION_MAJOR``) up to which files are read: that of the
+releases to 2026. A later one may give columns another meaning. It is a version and cannot be doubled."""
+_MAGIC: Final = b"SQLite format 3\0"
+_GZIP: Final = b"\x1f\x8b"
+_HEAD_BYTES: Final = 100
+"""Bytes of a database's header, by SQLite's file format. It cannot be doubled."""
+_INFLATED: Final = 64
+"""Bytes of a database per byte of its gzipped file, at most. Chosen: exports shrink 3 to 10 times. Doubled, a hostile
+file fills twice as much of the disk before it is refused."""
+_CHUNK: Final = 500
+"""Ids that a query asks for at once: SQLite's limit is 999 in old builds. Doubled, it breaks there."""
+_STEPS: Final = 1 << 16
+"""Instructions of SQLite's machine between two looks at whether reading goes on; about a millisecond. Doubled, an
+interrupted reading ends a millisecond later."""
+
+
+def recognizes(path: TracePath) -> bool:
+    """Return whether a file is named as exports or reports of Nsight Systems are."""
+    return path.name.endswith((*SUFFIXES, *_REPORTS))
+
+
+class Database:
+    """An open export."""
+
+    def __init__(self, path: TracePath, connection: sqlite3.Connection) -> None:
+        self.path, self._connection = path, connection
+        tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
+        self.columns: dict[str, tuple[str, ...]] = {}
+        """The columns of each table; views and virtual tables are none, because they run what their author wrote."""
+        for (table,) in tables:
+            self.columns[table] = tuple(row[1] for row in self.rows(f"PRAGMA table_info({_quoted(table)})"))
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with _explained(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table, 0 if it is not there."""
+        return int(self.rows(f"SELECT count(*) FROM {_quoted(table)}")[0][0]) if table in self.columns else 0
+
+    def numbers(self, table: str, columns: Sequence[str]) -> dict[str, Array]:
+        """Return columns of integers by name, in the order of the rows; of those asked for, the columns that exist."""
+        have = [column for column in columns if column in self.columns.get(table, ())]
+        if not have:
+            return {}
+        cells = ", ".join(_integer(column) for column in have)
+        with _explained(self.path):
+            flat = chain.from_iterable(self._connection.execute(f"SELECT {cells} FROM {_quoted(table)} NOT INDEXED"))
+            table_of = np.fromiter(flat, np.int64).reshape(-1, len(have))
+        return {column: np.ascontiguousarray(table_of[:, number]) for number, column in enumerate(have)}
+
+    def texts(self, table: str, column: str) -> list[str]:
+        """Return a column of texts; an empty one stands for what is no text."""
+        name = _quoted(column)
+        cell = f"CASE typeof({name}) WHEN 'text' THEN {name} ELSE '' END"
+        return [text for (text,) in self.rows(f"SELECT {cell} FROM {_quoted(table)} NOT INDEXED")]
+
+    def strings(self, ids: Array) -> dict[int, str]:
+        """Return the texts of the table of strings, by id; ids that it lacks are left out."""
+        if not {"id", "value"} <= {*self.columns.get("StringIds", ())}:
+            return {}
+        found: dict[int, str] = {}
+        wanted = np.unique(ids[ids != ABSENT]).tolist()
+        for at in range(0, len(wanted), _CHUNK):
+            some = wanted[at : at + _CHUNK]
+            marks = ", ".join("?" * len(some))
+            found.update(self.rows(f"SELECT id, CAST(value AS TEXT) FROM StringIds WHERE id IN ({marks})", some))
+        return {number: text for number, text in found.items() if text is not None}
+
+    def pairs(self, table: str, key: str, value: str) -> dict[Any, Any]:
+        """Return two columns of a small table as a map; nothing if a column is not there."""
+        if not {key, value} <= {*self.columns.get(table, ())}:
+            return {}
+        return dict(self.rows(f"SELECT {_quoted(key)}, {_quoted(value)} FROM {_quoted(table)}"))
+
+    def row(self, table: str, number: int) -> dict[str, Any]:
+        """Return what the row at a position of a table holds, without what it lacks."""
+        found = self.rows(f"SELECT * FROM {_quoted(table)} NOT INDEXED LIMIT 1 OFFSET ?", (number,))
+        cells = zip(self.columns[table], found[0] if found else (), strict=False)
+        return {column: value for column, value in cells if value is not None}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _integer(column: str) -> str:
+    """Return SQL for a column as an integer: other programs write some as floating-point numbers."""
+    name = _quoted(column)
+    return (
+        f"CASE typeof({name}) WHEN 'integer' THEN {name} WHEN 'real' THEN CAST({name} AS INTEGER) ELSE {ABSENT} END"
+    )
+
+
+@contextmanager
+def opened(path: TracePath, going_on: Callable[[], None] | None = None) -> Iterator[Database]:
+    """Yield an export, open for reading; `going_on` is called now and then while it is read, and may raise an error.
+
+    Raises:
+        NotATraceError: it is a report that is not exported, or no export of a release that is known.
+        DamagedTraceError: the database is cut short or damaged.
+        TraceError: the file cannot be read, or lies in a store.
+    """
+    if path.name.endswith(_REPORTS):
+        msg = f"{path}: a report of Nsight Systems, which only its own program can read: nsys export --type sqlite {path}"
+        raise NotATraceError(msg)
+    if isinstance(path, RemotePath):
+        msg = f"{path}: databases are read from disks only; download the file first"
+        raise TraceError(msg)
+    with _unpacked(path) as plain, _connected(plain, path) as connection:
+        database = Database(path, connection)
+        _refuse_others(database)
+        raised: list[BaseException] = []
+        if going_on is not None:
+            connection.set_progress_handler(lambda: _went_on(going_on, raised), _STEPS)
+        try:
+            yield database
+        except DamagedTraceError:
+            if raised:
+                raise raised[0] from None
+            raise
+
+
+def _went_on(going_on: Callable[[], None], raised: list[BaseException]) -> int:
+    """Return whether SQLite is to stop; errors cannot pass through its code."""
+    try:
+        going_on()
+    except BaseException as error:  # noqa: BLE001 - raised again once SQLite has stopped
+        raised.append(error)
+        return 1
+    return 0
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """Yield the path of a database that is not packed."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        if not head.startswith(_GZIP):
+            _refuse_header(path, path.stat().st_size, head)
+            yield path
+            return
+        most = path.stat().st_size * _INFLATED
+        with tempfile.NamedTemporaryFile(suffix=SUFFIXES[0]) as plain, gzip.open(path) as packed:
+            while piece := packed.read(1 << 20):
+                plain.write(piece)
+                if plain.tell() > most:
+                    msg = f"{path}: unpacks to more than {_INFLATED} times its size; unpack the file yourself"
+                    raise TraceError(msg)
+            plain.flush()
+            plain.seek(0)
+            _refuse_header(path, Path(plain.name).stat().st_size, plain.read(_HEAD_BYTES))
+            yield Path(plain.name)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        msg = f"{path}: the packed file is cut short or damaged ({error}); copy it again"
+        raise DamagedTraceError(msg) from error
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror or error})"
+        raise TraceError(msg) from error
+
+
+def _refuse_header(path: Path, size: int, head: bytes) -> None:
+    """Refuse what is no database, and a database that is shorter than its header says."""
+    if not head:
+        msg = f"{path}: the file is empty; was nsys export interrupted?"
+        raise DamagedTraceError(msg)
+    if not head.startswith(_MAGIC[: len(head)]):
+        msg = f"{path}: not an SQLite database; export the report: nsys export --type sqlite report.nsys-rep"
+        raise OtherFileError(msg)
+    page = int.from_bytes(head[16:18], "big")
+    pages = int.from_bytes(head[28:32], "big")
+    if len(head) < _HEAD_BYTES or size < (1 << 16 if page == 1 else page) * pages:
+        msg = f"{path}: the database is cut short: it has {size:,} bytes, and its header says more; export it again"
+        raise DamagedTraceError(msg)
+
+
+@contextmanager
+def _connected(plain: Path, path: TracePath) -> Iterator[sqlite3.Connection]:
+    address = f"{plain.absolute().as_uri()}?mode=ro&immutable=1"  # no journal is written beside the file
+    connection = None
+    try:
+        with _explained(path):
+            connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            connection.execute("PRAGMA trusted_schema = OFF")
+        yield connection
+    finally:
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+
+@contextmanager
+def _explained(path: TracePath) -> Iterator[None]:
+    """Turn SQLite's errors into those of traces."""
+    try:
+        yield
+    except (sqlite3.Error, OverflowError) as error:
+        msg = f"{path}: the database is damaged ({error}); export the report again"
+        raise DamagedTraceError(msg) from error
+
+
+def _refuse_others(database: Database) -> None:
+    """Refuse databases of other programs, and of releases whose schema is not known."""
+    tables = database.columns
+    version = database.pairs("META_DATA_EXPORT", "name", "value").get("EXPORT_SCHEMA_VERSION_MAJOR")
+    if version is not None and not (str(version).isdigit() and int(version) <= _NEWEST):
+        release = database.pairs("META_DATA_EXPORT", "name", "value").get("EXPORT_PRODUCT_VERSION", "unknown")
+        msg = (
+            f"{database.path}: exported by Nsight Systems {release} with schema {version}; schemas up to {_NEWEST} are "
+            "known. Export the report with an earlier release, or ask for this one"
+        )
+        raise NotATraceError(msg)
+    by_nvprof = "StringTable" in tables and "StringIds" not in tables
+    if by_nvprof or not any(table.startswith("CUPTI_ACTIVITY_KIND_") or table in _SIGNS for table in tables):
+        what = "a database of nvprof" if by_nvprof else "an SQLite database"
+        msg = f"{database.path}: {what}, but no export of Nsight Systems: nsys export --type sqlite writes one"
+        raise OtherFileError(msg)
+
+
+_SIGNS: Final = ("NVTX_EVENTS", "OSRT_API", "TARGET_INFO_GPU", "TARGET_INFO_SESSION_START_TIME", "META_DATA_EXPORT")
+"""Tables of which every export has one."""
+
+
+def words_of(database: Database, table: str, known: Mapping[int, str]) -> dict[int, str]:
+    """Return the words of an enumeration by number: what the export says, else what is known of it."""
+    return {**known, **{k: str(v) for k, v in database.pairs(table, "id", "label").items() if isinstance(k, int) and v}}

@@ -1,0 +1,154 @@
+"""What an export says of its recording: processes that are ranks, devices, clock, host, and settings that it lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.trace.columns import MAX_RANKS, Device, Facts
+from htagraph.trace.nsys.database import ABSENT, Database, opened
+from htagraph.trace.nsys.rows import SOURCES, process_of
+from htagraph.trace.remote import TracePath
+
+__all__ = ["facts_of", "survey"]
+
+_RANKS: Final = (
+    ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)  # fmt: skip
+"""Variables in which launchers say a process's rank and the size of the job, if nsys was started once per rank."""
+_UTC_NS: Final = 10**18
+"""ns since 1970, 2001: exports whose times are later were written with times that count from 1970 (``--ts-normalize``).
+Chosen: no recording takes 30 years. Doubled, such exports are not known until 2033."""
+
+
+def survey(path: TracePath, *, and_tail: bool) -> Facts:  # noqa: ARG001 - a database says all at once
+    """Return the facts of an export."""
+    with opened(path) as database:
+        return facts_of(database)
+
+
+def facts_of(database: Database) -> Facts:
+    """Return the facts of an open export."""
+    system = _system(database)
+    processes = _processes(database)
+    rank, size = _rank(system) if len(processes) < 2 else (None, 0)
+    host = str(system.get("Hostname") or "")
+    return Facts(
+        rank=rank, world_size=size, host=host or (str(database.path) if len(processes) > 1 else ""),
+        run=f"world size {size}" if size else "", devices=_devices(database), base_ns=_base(database),
+        has_shapes=_has_shapes(database), on_cuda=any(database.count(source.table) for source in SOURCES[:5]),
+        processes=processes, names_records=database.count("CUPTI_ACTIVITY_KIND_CUDA_EVENT") > 0,
+        lacks=_lacks(database), written=_written(database),
+    )  # fmt: skip
+
+
+def _pairs(database: Database, table: str) -> dict[str, str]:
+    return {str(name): str(value) for name, value in database.pairs(table, "name", "value").items()}
+
+
+def _system(database: Database) -> Mapping[str, str]:
+    return _pairs(database, "TARGET_INFO_SYSTEM_ENV")
+
+
+def _processes(database: Database) -> tuple[int, ...]:
+    """Return the processes that used a device, in the order of their ranks: by device if each has one, else by id."""
+    devices: dict[int, set[int]] = {}
+    for source in SOURCES:
+        found = database.numbers(source.table, ("globalPid", "deviceId")) if source.on_device else {}
+        if len(found) == 2:
+            keys = np.stack([process_of(found["globalPid"]), found["deviceId"]])
+            for process, device in np.unique(keys, axis=1).T.tolist():
+                devices.setdefault(process, set()).add(device)
+    devices.pop(ABSENT, None)
+    single = [min(each) for each in devices.values()]
+    apart = all(len(each) == 1 for each in devices.values()) and len({*single}) == len(single)
+    return tuple(sorted(devices, key=lambda process: (min(devices[process]) if apart else 0, process)))
+
+
+def _rank(system: Mapping[str, str]) -> tuple[int | None, int]:
+    """Return (rank, size of the job) as the environment of nsys says them; (None, 0) if it does not."""
+    environment = dict(re.findall(r"(?:^|;)([A-Z_]+)=(\d{1,7})(?=;|$)", system.get("DeviceEnvironment", "")))
+    for rank, size in _RANKS:
+        if rank in environment and size in environment and 1 < int(environment[size]) <= MAX_RANKS:
+            return int(environment[rank]), int(environment[size])
+    return None, 0
+
+
+def _devices(database: Database) -> tuple[Device, ...]:
+    names = {key: name for key, name in database.pairs("TARGET_INFO_GPU", "id", "name").items() if isinstance(key, int)}
+    return tuple(Device(number, str(name or "")) for number, name in sorted(names.items()))
+
+
+def _base(database: Database) -> int | None:
+    """Return the time that times count from, ns since 1970."""
+    found = database.numbers("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)).get("utcEpochNs")
+    if _first(database) > _UTC_NS:
+        return 0
+    return int(found[0]) if found is not None and len(found) and found[0] > 0 else None
+
+
+def _first(database: Database) -> int:
+    for source in SOURCES:
+        if "start" in database.columns.get(source.table, ()):
+            found = database.rows(f'SELECT min(start) FROM "{source.table}" WHERE typeof(start) = \'integer\'')
+            if found[0][0] is not None:
+                return int(found[0][0])
+    return 0
+
+
+def _has_shapes(database: Database) -> bool:
+    if "text" not in database.columns.get("NVTX_EVENTS", ()):
+        return False
+    return bool(database.rows("SELECT 1 FROM NVTX_EVENTS WHERE text LIKE '%, sizes = [%' LIMIT 1"))
+
+
+def _written(database: Database) -> dict[str, Any]:
+    """Return the small tables of names and values."""
+    tables = ("META_DATA_CAPTURE", "META_DATA_EXPORT", "TARGET_INFO_SYSTEM_ENV")
+    written: dict[str, Any] = {table: found for table in tables if (found := _pairs(database, table))}
+    names = database.pairs("PROCESSES", "pid", "name")
+    return {**written, "PROCESSES": names} if names else written
+
+
+def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
+    """Return (question, why it has no full answer, what to record with) for what nsys could have recorded."""
+    graphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+    tables = (
+        (("CUPTI_ACTIVITY_KIND_RUNTIME",), "what the host does", "calls of CUDA", "-t cuda"),
+        (("NVTX_EVENTS",), "operators, regions by name", "NVTX ranges",
+         "-t nvtx, and torch.autograd.profiler.emit_nvtx() or torch.cuda.nvtx.range_push(…) in the program"),
+        (("OSRT_API",), "waits for the operating system", "calls of the operating system", "-t osrt"),
+        (("CUPTI_ACTIVITY_KIND_CUDA_EVENT",), "which event a stream waits for", "records of CUDA events",
+         "--cuda-event-trace=true"),
+        (("CUDA_GPU_MEMORY_USAGE_EVENTS",), "memory of devices", "allocations", "--cuda-memory-usage=true"),
+        (("GPU_METRICS",), "how busy a device's units are", "samples of hardware counters", "--gpu-metrics-devices=all"),
+        (("SCHED_EVENTS", "COMPOSITE_EVENTS"), "when a thread had no processor", "samples and context switches of CPUs",
+         "--sample=process-tree --cpuctxsw=process-tree"),
+    )  # fmt: skip
+    lacks = [
+        (question, f"no {what} were recorded", f"nsys profile {setting}")
+        for names, question, what, setting in tables
+        if not any(map(database.count, names))
+    ]
+    whole = database.count(graphs)
+    if whole:
+        why = f"{whole} launches of CUDA graphs were recorded as a whole: their kernels are unknown"
+        lacks.insert(0, ("kernels of CUDA graphs", why, "nsys profile --cuda-graph-trace=node"))
+    return tuple(lacks)
+
+
+def devices_of_contexts(database: Database, process: Array, context: Array, device: Array) -> dict[tuple[int, int], int]:
+    """Return the device of each (process, context), as the file's work says; synchronizations name the wrong one."""
+    known = (process != ABSENT) & (context != ABSENT) & (device != ABSENT)
+    keys = np.unique(np.stack([process, context, device])[:, known], axis=1)
+    found = {(of, number): which for of, number, which in keys.T.tolist()}
+    names = ("processId", "contextId", "deviceId")
+    table = database.numbers("TARGET_INFO_CUDA_CONTEXT_INFO", names)
+    rows = zip(*(table[name].tolist() for name in names), strict=True) if len(table) == len(names) else ()
+    ids = {int(of) & (1 << 24) - 1: int(of) for of in np.unique(process[process != ABSENT]).tolist()}
+    return {(ids.get(of, of), number): which for of, number, which in rows} | found
