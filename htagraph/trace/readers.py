@@ -44,6 +44,9 @@ class Reader(Protocol):
     """How names of its files end."""
     CATEGORIES: Collection[str]
     """The categories of events that it knows."""
+    SETTINGS: Mapping[str, str]
+    """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory`` and
+    ``records`` (of events); empty where the profiler cannot. ``no_steps`` says what a file without steps lacks."""
 
     def recognizes(self, path: TracePath) -> bool:
         """Return whether a file has this format, by its name."""

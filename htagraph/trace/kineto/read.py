@@ -35,12 +35,23 @@ if TYPE_CHECKING:
     from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = [
-    "EXPORTED_KEY", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments", "columns",
+    "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments", "columns",
     "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
 SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
 """How names of these files end."""
+SETTINGS: Mapping[str, str] = {
+    "device": "activities=[CPU, CUDA]",
+    "steps": "schedule=… and prof.step() in the loop",
+    "no_steps": "no ProfilerStep annotation: call prof.step() in the loop",
+    "ranks": "a file of every rank, recorded after init_process_group",
+    "shapes": "record_shapes=True",
+    "modules": "with_stack=True",
+    "memory": "profile_memory=True",
+    "records": "_ExperimentalConfig(enable_cuda_sync_events=True)",
+}
+"""What to record with, see `htagraph.trace.readers.Reader`."""
 EXPORTED_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
 STARTS, UNPADDED = "starts", "unpadded"

@@ -5,6 +5,7 @@ from .again import event as event
 from .again import metadata as metadata
 from .database import SUFFIXES as SUFFIXES
 from .database import recognizes as recognizes
+from .facts import SETTINGS as SETTINGS
 from .facts import survey as survey
 from .read import columns as columns
 from .rows import CATEGORIES as CATEGORIES

@@ -14,7 +14,19 @@ from htagraph.trace.nsys.database import ABSENT, Database, opened
 from htagraph.trace.nsys.rows import SOURCES, process_of
 from htagraph.trace.remote import TracePath
 
-__all__ = ["facts_of", "survey"]
+__all__ = ["SETTINGS", "devices_of_contexts", "facts_of", "survey"]
+
+SETTINGS: Mapping[str, str] = {
+    "device": "nsys profile -t cuda",
+    "steps": "torch.cuda.nvtx.range_push(f'step {i}') and range_pop() around each step, nsys profile -t cuda,nvtx",
+    "no_steps": "no NVTX range repeats and covers the job",
+    "ranks": "a report of every rank, or one of all processes of a host",
+    "shapes": "torch.autograd.profiler.emit_nvtx(record_shapes=True), nsys profile -t cuda,nvtx",
+    "modules": "",
+    "memory": "",
+    "records": "nsys profile --cuda-event-trace=true",
+}
+"""What to record with, see `htagraph.trace.readers.Reader`."""
 
 _RANKS: Final = (
     ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
@@ -117,28 +129,19 @@ def _written(database: Database) -> dict[str, Any]:
 
 def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
     """Return (question, why it has no full answer, what to record with) for what nsys could have recorded."""
-    graphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
-    tables = (
-        (("CUPTI_ACTIVITY_KIND_RUNTIME",), "what the host does", "calls of CUDA", "-t cuda"),
-        (("NVTX_EVENTS",), "operators, regions by name", "NVTX ranges",
-         "-t nvtx, and torch.autograd.profiler.emit_nvtx() or torch.cuda.nvtx.range_push(…) in the program"),
-        (("OSRT_API",), "waits for the operating system", "calls of the operating system", "-t osrt"),
-        (("CUPTI_ACTIVITY_KIND_CUDA_EVENT",), "which event a stream waits for", "records of CUDA events",
-         "--cuda-event-trace=true"),
-        (("CUDA_GPU_MEMORY_USAGE_EVENTS",), "memory of devices", "allocations", "--cuda-memory-usage=true"),
-        (("GPU_METRICS",), "how busy a device's units are", "samples of hardware counters", "--gpu-metrics-devices=all"),
-        (("SCHED_EVENTS", "COMPOSITE_EVENTS"), "when a thread had no processor", "samples and context switches of CPUs",
-         "--sample=process-tree --cpuctxsw=process-tree"),
-    )  # fmt: skip
     lacks = [
         (question, f"no {what} were recorded", f"nsys profile {setting}")
-        for names, question, what, setting in tables
-        if not any(map(database.count, names))
+        for table, question, what, setting in (
+            ("CUPTI_ACTIVITY_KIND_RUNTIME", "what the host does", "calls of CUDA", "-t cuda"),
+            ("NVTX_EVENTS", "operators, named regions", "NVTX ranges", "-t nvtx, emit_nvtx() or range_push() in the code"),
+            ("OSRT_API", "waits for the operating system", "calls of the operating system", "-t osrt"),
+        )
+        if not database.count(table)
     ]
-    whole = database.count(graphs)
+    whole = database.count("CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
     if whole:
         why = f"{whole} launches of CUDA graphs were recorded as a whole: their kernels are unknown"
-        lacks.insert(0, ("kernels of CUDA graphs", why, "nsys profile --cuda-graph-trace=node"))
+        lacks.append(("kernels of CUDA graphs", why, "nsys profile --cuda-graph-trace=node"))
     return tuple(lacks)
 
 

@@ -89,7 +89,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     with opened(path, None if progress is None else lambda: progress(0)) as database:
         facts = facts_of(database)
         process = _process(path, facts, part)
-        tables, about = _tables(database, process, log)
+        tables, about = _tables(database, process, facts.processes, log)
         tables = _with_steps(tables, log)
         into = _Collected()
         for table in tables:
@@ -124,7 +124,9 @@ def _process(path: TracePath, facts: Facts, part: int | None) -> int | None:
     raise RankError(msg)
 
 
-def _tables(database: Database, process: int | None, log: IssueLog) -> tuple[list[_Table], int]:
+def _tables(
+    database: Database, process: int | None, ranks: Sequence[int], log: IssueLog
+) -> tuple[list[_Table], int]:
     """Return (the rows of each table that a process keeps, how many rows name something and are no events)."""
     tables, first, about = [], 0, 0
     for source in SOURCES:
@@ -133,18 +135,24 @@ def _tables(database: Database, process: int | None, log: IssueLog) -> tuple[lis
             continue
         rows = read_rows(database, source)
         rows = _on_right_device(database, tables, rows) if source.table == _SYNCS else rows
+        _report_foreign(source, rows, process, ranks, log)
         kept, names = _kept(source, rows, process, log)
         tables.append(_Table(source, first, rows, kept))
         first, about = first + len(kept), about + names
     return tables, about
 
 
+def _report_foreign(source: Source, rows: Rows, process: int | None, ranks: Sequence[int], log: IssueLog) -> None:
+    """Report rows of processes that are no ranks, once per file."""
+    foreign = ~np.isin(rows.process, [*ranks, ABSENT])
+    if process is not None and process == ranks[0]:
+        detail = f"rows of {source.table} of processes that used no device; left out"
+        log.add("other_process", detail, int(foreign.sum()))
+
+
 def _kept(source: Source, rows: Rows, process: int | None, log: IssueLog) -> tuple[Mask, int]:
     """Return (which rows are events that can be read, how many are none); report the others."""
-    other = (rows.process != process) & (rows.process != ABSENT) if process is not None else np.zeros(len(rows.start), bool)
-    if not source.on_device:  # those of other ranks are read as these
-        detail = f"rows of {source.table} of other processes than the rank's; left out of this rank"
-        log.add("other_process", detail, int(other.sum()))
+    other = (rows.process != process) & (rows.process != ABSENT) & (process is not None)
     is_event = rows.category >= 0
     mark = is_event & (rows.category == list(rows.categories).index(MARK)) if MARK in rows.categories else ~is_event & False
     own = is_event & ~other

@@ -15,7 +15,8 @@ from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_
 __all__ = ["CATEGORIES", "MARK", "SOURCES", "Rows", "Source", "process_of", "read_rows", "sync_kinds", "thread_of"]
 
 GRAPH, MARK, OS_BESIDE = "cuda_graph", "nvtx_mark", "os_runtime_beside"
-"""Categories: a whole CUDA graph on a stream, a moment that the program named, calls on threads that call no CUDA."""
+"""Categories: a whole CUDA graph on a stream; a moment that the program named; calls of the operating system that are no
+activities: on threads that do nothing else, and inside calls of CUDA, which take as long as what they wait for."""
 CATEGORIES: Final = frozenset({
     "cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "os_runtime", "kernel", "gpu_memcpy", "gpu_memset",
     "cuda_sync", "overhead", GRAPH, MARK, OS_BESIDE,
@@ -233,10 +234,27 @@ def _calls(database: Database, table: str) -> Rows:
 
 def _os_calls(database: Database, table: str) -> Rows:
     found = _Columns(database, table, "nameId", "globalTid")
-    at_work = [database.numbers(each, ("globalTid",)) for each in ("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")]
-    beside = ~np.isin(found["globalTid"], np.concatenate([[ABSENT], *(ids for each in at_work for ids in each.values())]))
+    calls = _Columns(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid")
+    ranges = database.numbers("NVTX_EVENTS", ("globalTid",)).get("globalTid", calls["globalTid"][:0])
+    beside = ~np.isin(found["globalTid"], np.concatenate([[ABSENT], calls["globalTid"], ranges]))
     beside |= found["end"] <= found["start"]  # such as the moment at which tracing begins
+    beside |= _inside(found, calls)
     return _on_host(found, _texts_of(database, found["nameId"]), (("os_runtime", OS_BESIDE), beside.astype(np.int64)))
+
+
+def _inside(found: _Columns, around: _Columns) -> Array:
+    """Return which rows begin inside a row of another table on their thread."""
+    _, thread = np.unique(np.concatenate([around["globalTid"], found["globalTid"]]), return_inverse=True)
+    begin, end = around["start"], around["end"]
+    order = np.lexsort((begin, thread[: around.count]))
+    inside = np.zeros(found.count, np.bool_)
+    for number in np.unique(thread[around.count :]).tolist():
+        rows = np.flatnonzero(thread[around.count :] == number)
+        own = order[thread[order] == number]
+        reach = np.maximum.accumulate(end[own]) if len(own) else end[:0]
+        at = np.searchsorted(begin[own], found["start"][rows], side="right") - 1
+        inside[rows] = (at >= 0) & (np.append(reach, ABSENT)[at] > found["start"][rows])
+    return inside
 
 
 def _plain(category: str) -> Callable[[Database, str], Rows]:
