@@ -66,28 +66,92 @@ class Database:
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
         with _explained(self.path):
-            return self._connection.execute(query, values).fetchall()
+            try:
+                return self._connection.execute(query, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "UTF-8" not in str(error) or self._connection.text_factory is not str:
+                    raise
+                self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")  # three times as slow
+        return self.rows(query, values)
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is not there."""
         return int(self.rows(f"SELECT count(*) FROM {_quoted(table)}")[0][0]) if table in self.columns else 0
 
-    def numbers(self, table: str, columns: Sequence[str]) -> dict[str, Array]:
-        """Return columns of integers by name, in the order of the rows; of those asked for, the columns that exist."""
+    def numbers(self, table: str, columns: Sequence[str], where: str = "") -> dict[str, Array]:
+        """Return columns of integers by name, in the order of the rows; of those asked for, the columns that exist.
+
+        `where` is a condition in SQL, see `of_process`.
+        """
         have = [column for column in columns if column in self.columns.get(table, ())]
+        same = self._constant(table, have, where)
+        varied = [column for column in have if column not in same] or have[:1]
         if not have:
             return {}
-        cells = ", ".join(_integer(column) for column in have)
-        with _explained(self.path):
-            flat = chain.from_iterable(self._connection.execute(f"SELECT {cells} FROM {_quoted(table)} NOT INDEXED"))
-            table_of = np.fromiter(flat, np.int64).reshape(-1, len(have))
-        return {column: np.ascontiguousarray(table_of[:, number]) for number, column in enumerate(have)}
+        try:  # nearly every column holds integers alone, and asking SQLite for the type of each takes twice as long
+            cells = self._cells(table, [f"IFNULL({_quoted(column)}, {ABSENT})" for column in varied], where)
+        except (TypeError, ValueError):
+            cells = self._cells(table, [*map(_integer, varied)], where)
+        found = {column: np.ascontiguousarray(cells[:, number]) for number, column in enumerate(varied)}
+        return {column: np.full(len(cells), same[column]) if column in same else found[column] for column in have}
 
-    def texts(self, table: str, column: str) -> list[str]:
-        """Return a column of texts; an empty one stands for what is no text."""
+    def _constant(self, table: str, columns: Sequence[str], where: str) -> dict[str, int]:
+        """Return the columns that have one value, or none, in all rows: a comparison in SQL is faster than reading."""
+        of = f"FROM {_quoted(table)} NOT INDEXED {where}"
+        first = self.rows(f"SELECT {', '.join(map(_quoted, columns))} {of} LIMIT 1") if columns else []
+        some = {column: cell for column, cell in zip(columns, *first, strict=True)} if first else {}
+        return {
+            column: ABSENT if cell is None else cell
+            for column, cell in some.items()
+            if cell is None or (isinstance(cell, int) and column not in ("start", "end"))
+            if not self.rows(f"SELECT 1 {of} {'AND' if where else 'WHERE'} {_quoted(column)} IS NOT ? LIMIT 1", (cell,))
+        }
+
+    def _cells(self, table: str, columns: Sequence[str], where: str) -> Array:
+        query = f"SELECT {', '.join(columns)} FROM {_quoted(table)} NOT INDEXED {where}"
+        with _explained(self.path):
+            flat = chain.from_iterable(self._connection.execute(query))
+            return np.fromiter(flat, np.int64).reshape(-1, len(columns))
+
+    def of_process(self, table: str, process: int | None) -> tuple[str, Array | None]:
+        """Return (a condition in SQL that a row is of a process or of none, positions of these rows among all).
+
+        The positions are None for all rows. Numbers of rows tell positions if no row was ever deleted.
+        """
+        column = next((each for each in ("globalPid", "globalTid") if each in self.columns[table]), "")
+        if process is None or not column:
+            return "", None
+        first, behind = process << 24, process + 1 << 24
         name = _quoted(column)
-        cell = f"CASE typeof({name}) WHEN 'text' THEN {name} ELSE '' END"
-        return [text for (text,) in self.rows(f"SELECT {cell} FROM {_quoted(table)} NOT INDEXED")]
+        foreign = f"typeof({name}) = 'integer' AND ({name} < {first} OR {name} >= {behind})"
+        if not self.rows(f"SELECT 1 FROM {_quoted(table)} WHERE {foreign} LIMIT 1"):
+            return "", None
+        with _explained(self.path), suppress(sqlite3.OperationalError):  # a table may have no numbers of rows
+            last = self._connection.execute(f"SELECT max(rowid) FROM {_quoted(table)}").fetchone()[0]
+            if last == self.count(table):
+                where = f"WHERE NOT ({foreign})"
+                return where, self._cells(table, ["rowid - 1"], where)[:, 0]
+        return "", None
+
+    def processes(self, table: str, column: str, *others: str) -> list[tuple[Any, ...]]:
+        """Return (upper bits of a global id, values of other columns, number of rows) for all rows that have an id."""
+        if not {column, *others} <= {*self.columns.get(table, ())}:
+            return []
+        name, group = _quoted(column), ", ".join(map(str, range(1, len(others) + 2)))
+        some = f"FROM {_quoted(table)} WHERE typeof({name}) = 'integer' GROUP BY {group}"
+        return self.rows(f"SELECT {', '.join([f'{name} >> 24', *map(_quoted, others)])}, count(*) {some}")
+
+    def texts(self, table: str, column: str, where: str = "") -> list[str]:
+        """Return a column of texts; an empty one stands for what is no text."""
+        found = self.rows(f"SELECT {_quoted(column)} FROM {_quoted(table)} NOT INDEXED {where}")
+        return [text if isinstance(text, str) else "" for (text,) in found]
+
+    def has(self, table: str, column: str) -> bool:
+        """Return whether any row has a value in a column."""
+        if column not in self.columns.get(table, ()):
+            return False
+        name = _quoted(column)
+        return bool(self.rows(f"SELECT 1 FROM {_quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"))
 
     def strings(self, ids: Array) -> dict[int, str]:
         """Return the texts of the table of strings, by id; ids that it lacks are left out."""
@@ -216,7 +280,6 @@ def _connected(plain: Path, path: TracePath) -> Iterator[sqlite3.Connection]:
     try:
         with _explained(path):
             connection = sqlite3.connect(address, uri=True, check_same_thread=False)
-            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
         yield connection
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.trace.columns import MAX_RANKS, Device, Facts
 from htagraph.trace.nsys.database import ABSENT, Database, opened
-from htagraph.trace.nsys.rows import SOURCES, process_of
+from htagraph.trace.nsys.rows import SOURCES
 from htagraph.trace.remote import TracePath
 
 __all__ = ["SETTINGS", "devices_of_contexts", "facts_of", "survey"]
@@ -71,12 +71,8 @@ def _processes(database: Database) -> tuple[int, ...]:
     """Return the processes that used a device, in the order of their ranks: by device if each has one, else by id."""
     devices: dict[int, set[int]] = {}
     for source in SOURCES:
-        found = database.numbers(source.table, ("globalPid", "deviceId")) if source.on_device else {}
-        if len(found) == 2:
-            keys = np.stack([process_of(found["globalPid"]), found["deviceId"]])
-            for process, device in np.unique(keys, axis=1).T.tolist():
-                devices.setdefault(process, set()).add(device)
-    devices.pop(ABSENT, None)
+        for process, device, _ in database.processes(source.table, "globalPid", "deviceId") if source.on_device else ():
+            devices.setdefault(process, set()).add(device if isinstance(device, int) else -1)
     single = [min(each) for each in devices.values()]
     apart = all(len(each) == 1 for each in devices.values()) and len({*single}) == len(single)
     return tuple(sorted(devices, key=lambda process: (min(devices[process]) if apart else 0, process)))

@@ -28,7 +28,7 @@ from htagraph.trace.kept import Extents, Frames, Sieve
 from htagraph.trace.nsys.database import ABSENT, Database, opened
 from htagraph.trace.nsys.facts import devices_of_contexts, facts_of
 from htagraph.trace.nsys.names import NCCL, Range, steps
-from htagraph.trace.nsys.rows import CATEGORIES, MARK, SOURCES, Rows, Source, process_of, read_rows, thread_of
+from htagraph.trace.nsys.rows import CATEGORIES, MARK, SOURCES, Rows, Source, alike, read_rows, thread_of
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = ["columns"]
@@ -68,8 +68,8 @@ class _Table:
     """The rows of a table that a rank keeps."""
 
     source: Source
-    first: int
-    """The number of the table's first row among all events of the file."""
+    index: Array
+    """The number of each row among all events of the file."""
     rows: Rows
     kept: Mask
 
@@ -133,21 +133,27 @@ def _tables(
         if "start" not in database.columns.get(source.table, ()):
             first += database.count(source.table)
             continue
-        rows = read_rows(database, source)
+        where, positions = database.of_process(source.table, process)
+        rows = read_rows(database, source, where)
         rows = _on_right_device(database, tables, rows) if source.table == _SYNCS else rows
-        _report_foreign(source, rows, process, ranks, log)
+        _report_foreign(database, source, process, ranks, log)
         kept, names = _kept(source, rows, process, log)
-        tables.append(_Table(source, first, rows, kept))
-        first, about = first + len(kept), about + names
+        index = first + (np.arange(len(kept)) if positions is None else positions)
+        tables.append(_Table(source, index.astype(np.int32), rows, kept))
+        first, about = first + database.count(source.table), about + names
     return tables, about
 
 
-def _report_foreign(source: Source, rows: Rows, process: int | None, ranks: Sequence[int], log: IssueLog) -> None:
+def _report_foreign(
+    database: Database, source: Source, process: int | None, ranks: Sequence[int], log: IssueLog
+) -> None:
     """Report rows of processes that are no ranks, once per file."""
-    foreign = ~np.isin(rows.process, [*ranks, ABSENT])
-    if process is not None and process == ranks[0]:
-        detail = f"rows of {source.table} of processes that used no device; left out"
-        log.add("other_process", detail, int(foreign.sum()))
+    if process is None or process != ranks[0]:
+        return
+    detail = f"rows of {source.table} of processes that used no device; left out"
+    for column in ("globalPid", "globalTid"):
+        found = database.processes(source.table, column)
+        log.add("other_process", detail, sum(count for each, count in found if each not in ranks))
 
 
 def _kept(source: Source, rows: Rows, process: int | None, log: IssueLog) -> tuple[Mask, int]:
@@ -179,10 +185,9 @@ def _on_right_device(database: Database, tables: Sequence[_Table], rows: Rows) -
     ))  # fmt: skip
     devices = devices_of_contexts(database, *known)
     keys = np.stack([rows.process, rows.args["context"]])
-    distinct, number = np.unique(keys, axis=1, return_inverse=True)
-    right = np.array([devices.get((of, context), -1) for of, context in distinct.T.tolist()], np.int64)
-    device = right[number.ravel()] if len(right) else rows.args["device"]
-    device = np.where(device >= 0, device, rows.args["device"])
+    _, first, number = np.unique(alike(*keys), return_index=True, return_inverse=True)
+    right = np.array([*(devices.get((of, context), -1) for of, context in keys[:, first].T.tolist()), -1], np.int64)
+    device = np.where(right[number] >= 0, right[number], rows.args["device"])
     return replace(rows, args=rows.args | {"device": device}, lane=(np.where(device == ABSENT, -1, device), rows.lane[1]))
 
 
@@ -224,12 +229,12 @@ def _add(into: _Collected, table: _Table, sieve: Sieve | None) -> None:
     if is_mark:
         duration[category == into.categories[MARK]] = 0
     pid, tid = (column[kept] for column in rows.lane)
-    lanes, of = np.unique(np.stack([pid, tid]), axis=1, return_inverse=True)
-    lane = np.array([into.lanes[pid, tid] for pid, tid in lanes.T.tolist()] or [0], np.int32)[of.ravel()]
+    _, one, of = np.unique(alike(pid, tid), return_index=True, return_inverse=True)
+    lanes = zip(pid[one].tolist(), tid[one].tolist(), strict=True)
+    lane = np.array([*(into.lanes[each] for each in lanes), 0], np.int32)[of]
     if sieve is not None:
         sieve.see(into, category, start, duration)
-    index = (table.first + kept).astype(np.int32)
-    first = into.complete.add_rows((index, names, category, lane), (start, start), (duration, duration))
+    first = into.complete.add_rows((table.index[kept], names, category, lane), (start, start), (duration, duration))
     for name, values in rows.args.items():
         if name != "context":
             _add_argument(into, name, first, values[kept])

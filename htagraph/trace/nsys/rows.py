@@ -8,11 +8,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded
 from htagraph.trace.nsys.database import ABSENT, Database, words_of
 from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_of, forward_threads, is_node, operator
 
-__all__ = ["CATEGORIES", "MARK", "SOURCES", "Rows", "Source", "process_of", "read_rows", "sync_kinds", "thread_of"]
+__all__ = [
+    "CATEGORIES", "MARK", "NO_STREAM", "SOURCES", "Rows", "Source", "alike", "payloads", "process_of", "read_rows",
+    "sync_kinds", "thread_of",
+]  # fmt: skip
 
 GRAPH, MARK, OS_BESIDE = "cuda_graph", "nvtx_mark", "os_runtime_beside"
 """Categories: a whole CUDA graph on a stream; a moment that the program named; calls of the operating system that are no
@@ -63,7 +66,7 @@ class Source(NamedTuple):
     """A table of events."""
 
     table: str
-    read: Callable[[Database, str], Rows]
+    read: Callable[[Database, str, str], Rows]
     on_device: bool = False
 
 
@@ -83,16 +86,16 @@ def thread_of(ids: Array) -> tuple[Array, Array]:
     return np.where(ids == ABSENT, -1, ids >> _ID_BITS & mask), np.where(ids == ABSENT, -1, ids & mask)
 
 
-def read_rows(database: Database, source: Source) -> Rows:
-    """Return the rows of a table."""
-    return source.read(database, source.table)
+def read_rows(database: Database, source: Source, where: str = "") -> Rows:
+    """Return the rows of a table, or those that meet a condition in SQL."""
+    return source.read(database, source.table, where)
 
 
 class _Columns:
     """Columns of a table; those that it lacks are `ABSENT` throughout."""
 
-    def __init__(self, database: Database, table: str, *names: str) -> None:
-        self._found = database.numbers(table, ("start", "end", *names))
+    def __init__(self, database: Database, table: str, *names: str, where: str = "") -> None:
+        self._found = database.numbers(table, ("start", "end", *names), where)
         self.count = len(next(iter(self._found.values()))) if self._found else database.count(table)
 
     def __getitem__(self, name: str) -> Array:
@@ -104,6 +107,11 @@ class _Columns:
         for name in names[1:]:
             out = np.where(out == ABSENT, self[name], out)
         return out
+
+
+def alike(*columns: Array) -> Array:
+    """Return a number per row, equal for rows whose columns are equal; columns may hold `ABSENT`, far from all else."""
+    return coded(*(np.unique(column, return_inverse=True)[1].ravel() for column in columns))
 
 
 def _texts_of(database: Database, ids: Array) -> tuple[list[str], Array]:
@@ -118,8 +126,8 @@ def _texts_of(database: Database, ids: Array) -> tuple[list[str], Array]:
 
 def _coded(keys: Array, word: Callable[..., str]) -> tuple[list[str], Array]:
     """Return (the words of distinct columns of keys, which of them each column has)."""
-    distinct, number = np.unique(keys, axis=1, return_inverse=True)
-    return [word(*key) for key in distinct.T.tolist()], number.ravel()
+    _, first, number = np.unique(alike(*keys), return_index=True, return_inverse=True)
+    return [word(*key) for key in keys[:, first].T.tolist()], number
 
 
 _WORK: Final = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
@@ -135,16 +143,16 @@ def _work(found: _Columns, names: tuple[Sequence[str], Array], category: str, **
     return Rows(found["start"], found["end"], *names, (category,), one, process, lane, args)
 
 
-def _kernels(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "demangledName", "shortName", "mangledName", *_WORK)
+def _kernels(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "demangledName", "shortName", "mangledName", *_WORK, where=where)
     texts, name = _texts_of(database, found["demangledName"])
     if (name < 0).any():
         texts, name = _texts_of(database, found.first_of("demangledName", "shortName", "mangledName"))
     return _work(found, (texts, name), "kernel")
 
 
-def _copies(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "copyKind", "srcKind", "dstKind", "bytes", *_WORK)
+def _copies(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "copyKind", "srcKind", "dstKind", "bytes", *_WORK, where=where)
     memory = words_of(database, "ENUM_CUDA_MEM_KIND", _MEMORY)
 
     def word(kind: int, source: int, target: int) -> str:
@@ -157,15 +165,15 @@ def _copies(database: Database, table: str) -> Rows:
     return _work(found, names, "gpu_memcpy", bytes=found["bytes"], bandwidth_gb_s=rate)
 
 
-def _sets(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "memKind", "bytes", *_WORK)
+def _sets(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "memKind", "bytes", *_WORK, where=where)
     memory = words_of(database, "ENUM_CUDA_MEM_KIND", _MEMORY)
     names = _coded(found["memKind"][None], lambda kind: f"Memset ({memory.get(kind, 'Unknown')})")
     return _work(found, names, "gpu_memset", bytes=found["bytes"])
 
 
-def _graphs(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "graphExecId", *_WORK)
+def _graphs(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "graphExecId", *_WORK, where=where)
     ids = np.where(found["graphExecId"] > 0, found["graphExecId"], found["graphId"])
     names = _coded(ids[None], lambda graph: f"CUDA graph {graph}" if graph != ABSENT else "CUDA graph")
     return _work(found, names, GRAPH)
@@ -179,8 +187,8 @@ def sync_kinds(kind: Array, stream: Array, event: Array) -> Array:
     return np.where(np.isin(kind, list(_SYNCS)), kind, told)
 
 
-def _syncs(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "syncType", "eventId", "eventSyncId", *_WORK)
+def _syncs(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "syncType", "eventId", "eventSyncId", *_WORK, where=where)
     kind = sync_kinds(found["syncType"], found["streamId"], found["eventId"])
     names = _coded(kind[None], lambda number: _SYNCS[number])
     stream, record = _records(database, found)
@@ -200,8 +208,7 @@ def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
         return stream, call_of
     for key in ("eventId", "eventSyncId"):  # the second is surer, and comes last
         keys = np.stack([np.concatenate([each[name] for each in (records, waits)]) for name in ("globalPid", key)])
-        _, code = np.unique(keys, axis=1, return_inverse=True)
-        code = code.ravel()
+        code = alike(*keys)
         order = np.lexsort((records["correlationId"], code[: records.count]))
         merged = np.lexsort((np.arange(waits.count + records.count) < records.count, np.concatenate(
             [records["correlationId"], waits["correlationId"]]), code))  # fmt: skip
@@ -222,8 +229,8 @@ def _on_host(
     return Rows(found["start"], found["end"], *names, *categories, process_of(ids), thread_of(ids), args)
 
 
-def _calls(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "nameId", "eventClass", "globalTid", "correlationId")
+def _calls(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "nameId", "eventClass", "globalTid", "correlationId", where=where)
     texts, name = _texts_of(database, found["nameId"])
     texts = [call(text) for text in texts]
     driver = np.array([*(text.startswith("cu") and not text.startswith("cuda") for text in texts), False])[name]
@@ -232,8 +239,8 @@ def _calls(database: Database, table: str) -> Rows:
     return _on_host(found, (texts, name), categories, correlation=found["correlationId"])
 
 
-def _os_calls(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "nameId", "globalTid")
+def _os_calls(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "nameId", "globalTid", where=where)
     calls = _Columns(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid")
     ranges = database.numbers("NVTX_EVENTS", ("globalTid",)).get("globalTid", calls["globalTid"][:0])
     beside = ~np.isin(found["globalTid"], np.concatenate([[ABSENT], calls["globalTid"], ranges]))
@@ -257,19 +264,19 @@ def _inside(found: _Columns, around: _Columns) -> Array:
     return inside
 
 
-def _plain(category: str) -> Callable[[Database, str], Rows]:
+def _plain(category: str) -> Callable[[Database, str, str], Rows]:
     """Return what reads a table of calls that are nothing but a name and a time."""
 
-    def read(database: Database, table: str) -> Rows:
-        found = _Columns(database, table, "nameId", "globalTid")
+    def read(database: Database, table: str, where: str) -> Rows:
+        found = _Columns(database, table, "nameId", "globalTid", where=where)
         return _on_host(found, _texts_of(database, found["nameId"]), ((category,), np.zeros(found.count, np.int64)))
 
     return read
 
 
-def _ranges(database: Database, table: str) -> Rows:
-    found = _Columns(database, table, "eventType", "textId", "globalTid", "domainId", "jsonTextId")
-    texts, text = _nvtx_texts(database, table, found)
+def _ranges(database: Database, table: str, where: str) -> Rows:
+    found = _Columns(database, table, "eventType", "textId", "globalTid", "domainId", "jsonTextId", where=where)
+    texts, text = _nvtx_texts(database, table, where, found)
     kind, domain = found["eventType"], found["domainId"]
     names: dict[str, int] = {}
     domains = _domains(texts, text, found)
@@ -278,12 +285,12 @@ def _ranges(database: Database, table: str) -> Rows:
     parsed = [operator(each) for each in texts]
     sequence_of = np.array([*(each.sequence if each else -1 for each in parsed), -1])
     is_operator = np.array([*(each is not None and each.is_operator for each in parsed), False])
-    distinct, number = np.unique(np.stack([text, domain]), axis=1, return_inverse=True)
+    _, first, number = np.unique(alike(text, domain), return_index=True, return_inverse=True)
     short = [
         names.setdefault(domain_of(each.name if (each := parsed[at]) else texts[at], domains.get(of, "")), len(names))
-        if at >= 0 else -1 for at, of in distinct.T.tolist()
+        if at >= 0 else -1 for at, of in zip(text[first].tolist(), domain[first].tolist(), strict=True)
     ]  # fmt: skip
-    name = np.array(short, np.int64)[number.ravel()] if len(short) else name
+    name = np.array(short, np.int64)[number] if len(short) else name
     category = np.where(marked | (ranged & (found["end"] == ABSENT)), 2, np.where(is_operator[text], 0, 1))
     category[~(ranged | marked)] = -1
     sequence = np.where(ranged, sequence_of[text], -1)
@@ -294,17 +301,17 @@ def _ranges(database: Database, table: str) -> Rows:
     sizes = [each.sizes if each else "" for each in parsed]
     rows = _on_host(found, (list(names), name), (("cpu_op", "user_annotation", MARK), category), **args)
     rows.texts["input_dims"] = [sizes[at] if at >= 0 else "" for at in text.tolist()] if any(sizes) else []
-    _add_collectives(database, table, rows)
+    _add_collectives(database, table, where, rows)
     return rows
 
 
-def _nvtx_texts(database: Database, table: str, found: _Columns) -> tuple[list[str], Array]:
+def _nvtx_texts(database: Database, table: str, where: str, found: _Columns) -> tuple[list[str], Array]:
     """Return (distinct names, that of each row; -1 for none): written in the row, else registered by an id."""
     codes: dict[str, int] = {}
     registered = database.strings(found["textId"])
     ids = found["textId"].tolist()
     if "text" in database.columns[table]:
-        written = database.texts(table, "text")
+        written = database.texts(table, "text", where)
         chosen = [text or registered.get(number, "") for text, number in zip(written, ids, strict=True)]
     else:
         chosen = [registered.get(number, "") for number in ids]
@@ -317,21 +324,21 @@ def _domains(texts: Sequence[str], text: Array, found: _Columns) -> dict[int, st
     return {int(found["domainId"][row]): texts[text[row]] for row in rows.tolist()}
 
 
-def payloads(database: Database, table: str) -> list[str]:
-    """Return the payload of each row as JSON, empty where there is none."""
-    columns = database.columns[table]
-    written = database.texts(table, "jsonText") if "jsonText" in columns else []
-    ids = database.numbers(table, ("jsonTextId",)).get("jsonTextId")
-    if ids is None or (ids == ABSENT).all():
-        return written if any(written) else []
+def payloads(database: Database, table: str, where: str = "") -> list[str]:
+    """Return the payload of each row as JSON, empty where there is none; nothing if no row has one."""
+    written = database.texts(table, "jsonText", where) if database.has(table, "jsonText") else []
+    if not database.has(table, "jsonTextId"):
+        return written
+    ids = database.numbers(table, ("jsonTextId",), where)["jsonTextId"]
     registered = database.strings(ids)
-    return [text or registered.get(number, "") for text, number in zip(written or [""] * len(ids), ids.tolist())]  # noqa: B905
+    written = written or [""] * len(ids)
+    return [text or registered.get(number, "") for text, number in zip(written, ids.tolist(), strict=True)]
 
 
-def _add_collectives(database: Database, table: str, rows: Rows) -> None:
+def _add_collectives(database: Database, table: str, where: str, rows: Rows) -> None:
     """Add what NCCL's ranges say of their collectives, where the export holds payloads as text."""
     nccl = {number for number, name in enumerate(rows.names) if name.startswith(f"{NCCL}:")}
-    written = payloads(database, table) if nccl else []
+    written = payloads(database, table, where) if nccl else []
     if not written:
         return
     columns = {name: np.full(len(rows.start), ABSENT) for name in ("group_size", *_BOTH)}
