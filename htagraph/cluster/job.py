@@ -66,8 +66,8 @@ def _answer(file: RankedFile, reading: ReadOptions, question: Callable[[Dependen
         return Failed(f"{what}; install the same release on both")
     try:
         graph = load(
-            {file.rank: file if file.parts else file.path}, steps=reading.steps, naming=reading.naming, cache=reading.cache,
-            python=reading.python,
+            {file.rank: file if file.parts else file.path}, steps=reading.steps, naming=reading.naming,
+            cache=reading.cache, python=reading.python,
         )  # fmt: skip
         return question(graph)
     except HtagraphError as error:

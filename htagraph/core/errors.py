@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "DamagedTraceError", "GraphError", "HtagraphError", "Issue", "IssueLog", "NotATraceError", "NothingMeetsError",
-    "OtherFileError", "OtherJsonError", "RankError", "SelectionError", "StoredGraphError", "TraceError", "check_choice", "check_type",
-    "nearest_words", "printable", "shown", "time_text",
+    "OtherFileError", "OtherJsonError", "RankError", "SelectionError", "StoredGraphError", "TraceError", "check_choice",
+    "check_type", "nearest_words", "printable", "shown", "time_text",
 ]  # fmt: skip
 
 _SHOWN = 60

@@ -245,9 +245,9 @@ def _part(
             return thin_part_of(read, replace(wanted, span=found[1]), naming, found[0])
         if wanted.steps is not None and json_bytes(file.path) >= _LARGE_BYTES:
             size = file.path.stat().st_size
-            how = {"compiled": compiled, "part": file.part}
-            before = partial(read_trace, file.path, file.rank_in, lambda at: progress(at // 2), **how)
-            read = partial(read_trace, file.path, file.rank_in, lambda at: progress((size + at) // 2), **how)
+            again = partial(read_trace, file.path, file.rank_in, compiled=compiled, part=file.part)
+            before = partial(again, progress=lambda at: progress(at // 2))
+            read = partial(again, progress=lambda at: progress((size + at) // 2))
             return thin_part_of(read, wanted, naming, survey(before, wanted))
         return part_of(read, wanted, naming)
     except HtagraphError as error:

@@ -193,7 +193,12 @@ def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
     # a reader may have left the frames of modules out of a large file
     with_modules = [trace.facts.has_stacks or any(map(is_module_frame, trace.names)) for trace in traces]
     return (
-        _on_ranks("roofline, kernels by shape", [_has_shapes(graph, t) for t in traces], "input shapes", setting(graph, "shapes")),
+        _on_ranks(
+            "roofline, kernels by shape",
+            [_has_shapes(graph, t) for t in traces],
+            "input shapes",
+            setting(graph, "shapes"),
+        ),
         _on_ranks("module_breakdown", with_modules, "frames of modules", setting(graph, "modules")),
         _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", setting(graph, "memory")),
         *_sync_checks(traces, setting(graph, "records")),
@@ -232,7 +237,8 @@ def _sync_checks(traces: list[Trace], record: str) -> tuple[Check, ...]:
     if not cuda:
         return ()
     has = [
-        trace.facts.names_records and ("cuda_sync" in trace.categories or trace.facts.settings.get("sync_events") is True)
+        trace.facts.names_records
+        and ("cuda_sync" in trace.categories or trace.facts.settings.get("sync_events") is True)
         for trace in cuda
     ]
     limit = "streams that waited for each other are known from calls and times alone"

@@ -356,7 +356,7 @@ class Facts:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """How `htagraph.profile` made the recording; empty if it did not."""
     processes: tuple[int, ...] = ()
-    """What tells apart the processes of a file that holds several, in the order of their ranks; see `RankedFile.part`."""
+    """What tells apart the processes that are ranks, in the order of their ranks; empty where a file is one rank."""
     names_records: bool = True
     """Whether waits for events name the record that they wait for, where it is in the file."""
     lacks: tuple[tuple[str, str, str], ...] = ()

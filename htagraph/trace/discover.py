@@ -155,16 +155,20 @@ def _refuse_formats(files: Sequence[RankedFile]) -> None:
         by_format[format_of(file.path)].append(file.path.name)
     if len(by_format) > 1:
         listed = "; ".join(f"{name}: {few_of(names)}" for name, names in sorted(by_format.items()))
-        msg = f"{_folder(list(files))}: files of several formats ({listed}); give those of one format, by a glob or a list"
+        msg = f"{_folder(list(files))}: files of several formats ({listed}); give those of one format, by a glob"
         raise RankError(msg)
 
 
 def _by_process(files: list[RankedFile]) -> list[RankedFile]:
-    """Return a file for each process that is a rank: numbered through the files in the order of the numbers in names."""
-    apart = len({number_in_name(file.path) for file in files}) == len({pattern_of_name(each.path) for each in files}) == 1
+    """Return a file for each process that is a rank: numbered through the files, in the order of numbers in names."""
+    apart = (
+        len({number_in_name(file.path) for file in files}) == len({pattern_of_name(each.path) for each in files}) == 1
+    )
     if len(files) > 1 and (apart or len({pattern_of_name(file.path) for file in files}) > 1):
         listed = few_of([f"{file.path.name} ({max(1, len(file.parts))} ranks)" for file in files])
-        msg = f"{_folder(files)}: files of several processes whose names differ in more than a number: {listed}; give one"
+        msg = (
+            f"{_folder(files)}: files of several processes whose names differ in more than a number: {listed}; give one"
+        )
         raise RankError(msg)
     ordered = sorted(files, key=lambda file: number_in_name(file.path))
     parts = [(file, part) for file in ordered for part in file.parts or (None,)]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from htagraph.trace.discover import RankedFile
 
 __all__ = [
-    "READERS", "SUFFIXES", "Read", "Reader", "format_of", "in_parallel", "json_bytes", "read_trace", "reader_for", "reader_of",
+    "READERS", "SUFFIXES", "Read", "Reader", "format_of", "in_parallel", "json_bytes", "read_trace",
+    "reader_for", "reader_of",
 ]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
@@ -109,8 +110,8 @@ def read_trace(  # noqa: PLR0913 - one argument per choice
     gives the same columns; `frames` and `sieve` decide which events are kept; `part` is one of `Facts.processes` where
     the file holds several ranks.
     """
-    how = {"compiled": compiled, "frames": frames, "sieve": sieve}
-    return reader_for(path).columns(path, rank_in, progress, **how, **({} if part is None else {"part": part}))
+    columns = reader_for(path).columns
+    return columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve, part=part)
 
 
 class Read(Protocol[T]):

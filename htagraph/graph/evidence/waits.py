@@ -377,8 +377,9 @@ def await_rows(calls: Calls) -> AwaitRows:
         if which.any():
             columns = _await_rows(calls, rank, trace.events.take(which), trace.names)
             parts.append((*columns, np.full(len(columns[0]), trace.facts.names_records)))
-    *columns, event, named = joined(parts, len(AwaitRows._fields))
-    return AwaitRows(*columns, event.astype(np.bool_), named.astype(np.bool_))
+    of_rank, correlation, position, lane, record_lane, record, event, named = joined(parts, len(AwaitRows._fields))
+    masks = event.astype(np.bool_), named.astype(np.bool_)
+    return AwaitRows(of_rank, correlation, position, lane, record_lane, record, *masks)
 
 
 def _await_rows(calls: Calls, rank: int, table: Events, names: tuple[str, ...]) -> tuple[Array, ...]:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = [
-    "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments", "columns",
-    "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
+    "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments",
+    "columns", "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
 SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
@@ -75,11 +75,11 @@ def recognizes(path: TracePath) -> bool:
     return path.name.endswith(SUFFIXES)
 
 
-def columns(
+def columns(  # noqa: PLR0913 - what every reader takes
     path: TracePath, rank_in: Callable[[Facts, IssueLog], int], progress: Callable[[int], None] | None = None, *,
-    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,
+    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None, part: int | None = None,
 ) -> Trace:  # fmt: skip
-    """Return one file's events as columns."""
+    """Return one file's events as columns; a file has one process, so that there is no `part` of it."""
     stat = _stat(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Rows of an export read again: single events, and arguments that no column holds, by the keys that all formats have."""
+"""Rows of an export read again: single events, and arguments that no column holds, by the keys of all formats."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def _together(*columns: str) -> Callable[[_Row], list[Any] | None]:
 def _sum(*columns: str) -> Callable[[_Row], int | None]:
     def total(row: _Row) -> int | None:
         values = [row.get(column) for column in columns]
-        return sum(each for each in values if isinstance(each, int)) if any(isinstance(v, int) for v in values) else None
+        return (
+            sum(each for each in values if isinstance(each, int)) if any(isinstance(v, int) for v in values) else None
+        )
 
     return total
 
@@ -50,10 +52,8 @@ def _stream(row: _Row) -> Any:  # noqa: ANN401 - as in the file
 
 
 def _rate(row: _Row) -> float | None:
-    start, end, size = (row.get(column) for column in ("start", "end", "bytes"))
-    if not all(isinstance(each, int) for each in (start, end, size)) or end <= start:
-        return None
-    return size / (end - start)
+    known = [row[column] for column in ("start", "end", "bytes") if isinstance(row.get(column), int)]
+    return known[2] / (known[1] - known[0]) if len(known) == 3 and known[1] > known[0] else None
 
 
 def _of_operator(key: str) -> Callable[[_Row], Any]:
@@ -87,7 +87,9 @@ _KEYS: Final[dict[str, tuple[tuple[str, ...], Callable[[_Row], Any]]]] = {
     "Input Dims": (("text", "textId"), _of_operator("Input Dims")),
 }  # fmt: skip
 """By key: the columns of a row that it is made of, and how. Columns without a key keep their own names."""
-_OWN: Final = frozenset({"start", "end", "nameId", "demangledName", "globalTid", "globalPid", "text", "textId", "registered"})
+_OWN: Final = frozenset(
+    {"start", "end", "nameId", "demangledName", "globalTid", "globalPid", "text", "textId", "registered"}
+)
 """Columns that are times, names or lanes of an event."""
 
 
@@ -151,7 +153,7 @@ def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: 
     return out
 
 
-def _of_rows(database: Database, table: str, numbers: Array, names: Sequence[str]) -> list[_Row]:
+def _of_rows(database: Database, table: str, numbers: Array, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the columns that some arguments need, of the rows at some positions."""
     wanted = {column for name in names for column in _KEYS[name][0]}
     have = [column for column in database.columns[table] if column in wanted]
@@ -168,7 +170,8 @@ def _of_rows(database: Database, table: str, numbers: Array, names: Sequence[str
 
 def category_arguments(path: TracePath, category: str | None = None) -> pd.DataFrame:
     """Return every argument of the events of a category, or of all: one row per event, indexed by its position."""
-    first, found, positions = 0, [], []
+    first, found = 0, list[dict[str, Any]]()
+    positions: list[int] = []
     with opened(path) as database:
         for source in SOURCES:
             count = database.count(source.table)

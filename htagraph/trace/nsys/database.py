@@ -185,9 +185,7 @@ def _quoted(name: str) -> str:
 def _integer(column: str) -> str:
     """Return SQL for a column as an integer: other programs write some as floating-point numbers."""
     name = _quoted(column)
-    return (
-        f"CASE typeof({name}) WHEN 'integer' THEN {name} WHEN 'real' THEN CAST({name} AS INTEGER) ELSE {ABSENT} END"
-    )
+    return f"CASE typeof({name}) WHEN 'integer' THEN {name} WHEN 'real' THEN CAST({name} AS INTEGER) ELSE {ABSENT} END"
 
 
 @contextmanager
@@ -200,7 +198,9 @@ def opened(path: TracePath, going_on: Callable[[], None] | None = None) -> Itera
         TraceError: the file cannot be read, or lies in a store.
     """
     if path.name.endswith(_REPORTS):
-        msg = f"{path}: a report of Nsight Systems, which only its own program can read: nsys export --type sqlite {path}"
+        msg = (
+            f"{path}: a report of Nsight Systems, which only its own program can read: nsys export --type sqlite {path}"
+        )
         raise NotATraceError(msg)
     if isinstance(path, RemotePath):
         msg = f"{path}: databases are read from disks only; download the file first"

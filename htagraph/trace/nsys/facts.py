@@ -38,7 +38,7 @@ _UTC_NS: Final = 10**18
 Chosen: no recording takes 30 years. Doubled, such exports are not known until 2033."""
 
 
-def survey(path: TracePath, *, and_tail: bool) -> Facts:  # noqa: ARG001 - a database says all at once
+def survey(path: TracePath, *, and_tail: bool) -> Facts:
     """Return the facts of an export."""
     with opened(path) as database:
         return facts_of(database)
@@ -103,7 +103,7 @@ def _base(database: Database) -> int | None:
 def _first(database: Database) -> int:
     for source in SOURCES:
         if "start" in database.columns.get(source.table, ()):
-            found = database.rows(f'SELECT min(start) FROM "{source.table}" WHERE typeof(start) = \'integer\'')
+            found = database.rows(f"SELECT min(start) FROM \"{source.table}\" WHERE typeof(start) = 'integer'")
             if found[0][0] is not None:
                 return int(found[0][0])
     return 0
@@ -129,7 +129,12 @@ def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
         (question, f"no {what} were recorded", f"nsys profile {setting}")
         for table, question, what, setting in (
             ("CUPTI_ACTIVITY_KIND_RUNTIME", "what the host does", "calls of CUDA", "-t cuda"),
-            ("NVTX_EVENTS", "operators, named regions", "NVTX ranges", "-t nvtx, emit_nvtx() or range_push() in the code"),
+            (
+                "NVTX_EVENTS",
+                "operators, named regions",
+                "NVTX ranges",
+                "-t nvtx, emit_nvtx() or range_push() in the code",
+            ),
             ("OSRT_API", "waits for the operating system", "calls of the operating system", "-t osrt"),
         )
         if not database.count(table)
@@ -141,7 +146,9 @@ def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
     return tuple(lacks)
 
 
-def devices_of_contexts(database: Database, process: Array, context: Array, device: Array) -> dict[tuple[int, int], int]:
+def devices_of_contexts(
+    database: Database, process: Array, context: Array, device: Array
+) -> dict[tuple[int, int], int]:
     """Return the device of each (process, context), as the file's work says; synchronizations name the wrong one."""
     known = (process != ABSENT) & (context != ABSENT) & (device != ABSENT)
     keys = np.unique(np.stack([process, context, device])[:, known], axis=1)

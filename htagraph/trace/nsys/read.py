@@ -10,9 +10,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.errors import IssueLog, RankError, TraceError, shown
-from htagraph.core.naming import DEVICE_CATEGORIES
 from htagraph.trace.columns import (
-    TEXTS,
     ArgumentColumn,
     Events,
     Facts,
@@ -28,13 +26,13 @@ from htagraph.trace.kept import Extents, Frames, Sieve
 from htagraph.trace.nsys.database import ABSENT, Database, opened
 from htagraph.trace.nsys.facts import devices_of_contexts, facts_of
 from htagraph.trace.nsys.names import NCCL, Range, steps
-from htagraph.trace.nsys.rows import CATEGORIES, MARK, SOURCES, Rows, Source, alike, read_rows, thread_of
+from htagraph.trace.nsys.rows import MARK, SOURCES, Rows, Source, alike, read_rows, thread_of
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = ["columns"]
 
 _MOST_NS: Final = int(np.iinfo(np.int64).max) // 2
-"""ns: times beyond it are damaged. Half of what int64 holds, so that the sum of two times fits. It cannot be doubled."""
+"""ns: times beyond it are damaged. Half of what int64 holds: the sum of two times fits. It cannot be doubled."""
 _LISTED: Final = 5
 """Tables that an issue lists. Chosen: a line. Doubled, the line is longer."""
 _SYNCS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
@@ -76,7 +74,7 @@ class _Table:
 
 def columns(  # noqa: PLR0913 - what every reader takes
     path: TracePath, rank_in: Callable[[Facts, IssueLog], int], progress: Callable[[int], None] | None = None, *,
-    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,  # noqa: ARG001 - none are Python's
+    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,
     part: int | None = None,
 ) -> Trace:  # fmt: skip
     """Return the events of an export, of one of its processes if there are several that used a device."""
@@ -124,11 +122,9 @@ def _process(path: TracePath, facts: Facts, part: int | None) -> int | None:
     raise RankError(msg)
 
 
-def _tables(
-    database: Database, process: int | None, ranks: Sequence[int], log: IssueLog
-) -> tuple[list[_Table], int]:
+def _tables(database: Database, process: int | None, ranks: Sequence[int], log: IssueLog) -> tuple[list[_Table], int]:
     """Return (the rows of each table that a process keeps, how many rows name something and are no events)."""
-    tables, first, about = [], 0, 0
+    tables, first, about = list[_Table](), 0, 0
     for source in SOURCES:
         if "start" not in database.columns.get(source.table, ()):
             first += database.count(source.table)
@@ -160,7 +156,11 @@ def _kept(source: Source, rows: Rows, process: int | None, log: IssueLog) -> tup
     """Return (which rows are events that can be read, how many are none); report the others."""
     other = (rows.process != process) & (rows.process != ABSENT) & (process is not None)
     is_event = rows.category >= 0
-    mark = is_event & (rows.category == list(rows.categories).index(MARK)) if MARK in rows.categories else ~is_event & False
+    mark = (
+        is_event & (rows.category == list(rows.categories).index(MARK))
+        if MARK in rows.categories
+        else ~is_event & False
+    )
     own = is_event & ~other
     timed = (rows.start != ABSENT) & ((rows.end != ABSENT) | mark)
     log.add("time_missing", f"rows of {source.table} without a start or an end; dropped", int((own & ~timed).sum()))
@@ -171,8 +171,12 @@ def _kept(source: Source, rows: Rows, process: int | None, log: IssueLog) -> tup
         detail = f"rows of {source.table} whose times cannot be, such as {rows.start[at]} to {rows.end[at]} ns; dropped"
         log.add("time_corrupt", detail, int(wrong.sum()))
     kept = own & timed & sound
+    unending = kept & mark & (rows.end == ABSENT) & ~rows.instant if rows.instant is not None else ~own & own
+    log.add("range_open", "ranges without an end, which came after the recording; kept as moments", int(unending.sum()))
     unnamed = kept & (rows.name < 0)
-    log.add("name_missing", f"rows of {source.table} whose name is not in the file; read as {_UNNAMED}", int(unnamed.sum()))
+    log.add(
+        "name_missing", f"rows of {source.table} whose name is not in the file; read as {_UNNAMED}", int(unnamed.sum())
+    )
     return kept, int((~is_event & ~other).sum())
 
 
@@ -181,14 +185,16 @@ def _on_right_device(database: Database, tables: Sequence[_Table], rows: Rows) -
     work = [table.rows for table in tables if table.source.on_device]
     nothing = np.zeros(0, np.int64)
     known = (np.concatenate([nothing, *of]) for of in (
-        [each.process for each in work], [each.args["context"] for each in work], [each.args["device"] for each in work],
+        [each.process for each in work], *([each.args[name] for each in work] for name in ("context", "device")),
     ))  # fmt: skip
     devices = devices_of_contexts(database, *known)
     keys = np.stack([rows.process, rows.args["context"]])
     _, first, number = np.unique(alike(*keys), return_index=True, return_inverse=True)
     right = np.array([*(devices.get((of, context), -1) for of, context in keys[:, first].T.tolist()), -1], np.int64)
     device = np.where(right[number] >= 0, right[number], rows.args["device"])
-    return replace(rows, args=rows.args | {"device": device}, lane=(np.where(device == ABSENT, -1, device), rows.lane[1]))
+    return replace(
+        rows, args=rows.args | {"device": device}, lane=(np.where(device == ABSENT, -1, device), rows.lane[1])
+    )
 
 
 def _with_steps(tables: list[_Table], log: IssueLog) -> list[_Table]:
@@ -205,7 +211,9 @@ def _with_steps(tables: list[_Table], log: IssueLog) -> list[_Table]:
         return tables
     begin = min(int(table.rows.start[table.kept].min()) for table in window)
     end = max(int(table.rows.end[table.kept].max()) for table in window)
-    candidates = Range([rows.names[code] for code in rows.name[at].tolist()], rows.start[at], rows.end[at], rows.lane[1][at])
+    candidates = Range(
+        [rows.names[code] for code in rows.name[at].tolist()], rows.start[at], rows.end[at], rows.lane[1][at]
+    )
     pattern, numbers = steps(candidates, (begin, end))
     names, name = list(rows.names), rows.name.copy()
     for row, number in numbers.items():

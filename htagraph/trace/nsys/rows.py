@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,9 +18,9 @@ __all__ = [
 ]  # fmt: skip
 
 GRAPH, MARK, OS_BESIDE = "cuda_graph", "nvtx_mark", "os_runtime_beside"
-"""Categories: a whole CUDA graph on a stream; a moment that the program named; calls of the operating system that are no
-activities: on threads that do nothing else, and inside calls of CUDA, which take as long as what they wait for."""
-CATEGORIES: Final = frozenset({
+"""Categories: a whole CUDA graph; a moment that a program named; calls of the operating system that are no activities:
+on threads that do nothing else, and inside calls of CUDA, where they take as long as what CUDA waits for."""
+CATEGORIES: Collection[str] = frozenset({
     "cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "os_runtime", "kernel", "gpu_memcpy", "gpu_memset",
     "cuda_sync", "overhead", GRAPH, MARK, OS_BESIDE,
 })  # fmt: skip
@@ -35,6 +35,7 @@ _MEMORY: Final = {
 }  # fmt: skip
 _SYNCS: Final = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
 _BOTH, _SENT, _RECEIVED = ("in_msg_nelems", "out_msg_nelems"), ("in_msg_nelems",), ("out_msg_nelems",)
+_NVTX: Final = ("cpu_op", "user_annotation", MARK)
 _PUSHED, _STARTED, _MARKED, _DOMAIN = (59, 70), (60, 71), (34, 65), 75
 """Numbers of ``ENUM_NSYS_EVENT_TYPE``: ranges on a thread, ranges that may end on another one, marks, and names of
 domains; the second of a pair is of ranges that came from a text file."""
@@ -60,6 +61,8 @@ class Rows:
     """Numbers by column of `Events.args`."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     """Texts by column, empty where a row has none."""
+    instant: Array | None = None
+    """Which rows are moments by their kind."""
 
 
 class Source(NamedTuple):
@@ -299,7 +302,7 @@ def _ranges(database: Database, table: str, where: str) -> Rows:
     forward = np.where(sequence >= 0, forward_threads(sequence, backward, thread_of(found["globalTid"])[1]), ABSENT)
     args |= {"fwd_thread_id": forward} if (sequence >= 0).any() else {}
     sizes = [each.sizes if each else "" for each in parsed]
-    rows = _on_host(found, (list(names), name), (("cpu_op", "user_annotation", MARK), category), **args)
+    rows = replace(_on_host(found, (list(names), name), (_NVTX, category), **args), instant=marked)
     rows.texts["input_dims"] = [sizes[at] if at >= 0 else "" for at in text.tolist()] if any(sizes) else []
     _add_collectives(database, table, where, rows)
     return rows

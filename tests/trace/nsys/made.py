@@ -75,14 +75,23 @@ def _declared(column: str) -> str:
 def small(path: Path, *, pids: Sequence[int] = (PID,), more: Mapping[str, Sequence[Mapping[str, Any]]] = {}) -> Path:
     """Write an export of two steps on each process, each with an operator, a launch, a kernel and a copy."""
     strings, kernels, copies, calls, ranges = Strings(), [], [], [], []
-    launch, sync, name = (strings(text) for text in ("cudaLaunchKernel_v7000", "cudaDeviceSynchronize_v3020", "gemm<1>"))
+    launch, sync, name = (
+        strings(text) for text in ("cudaLaunchKernel_v7000", "cudaDeviceSynchronize_v3020", "gemm<1>")
+    )
     for device, pid in enumerate(pids):
         for step in range(2):
             at, number = 1_000_000 * step, 10 * step + 1
             ranges += [ranged(at, at + 900_000, f"step {step + 5}", pid=pid)]
-            ranges += [ranged(at + 10_000, at + 90_000, f"aten::mm, seq = {number}, op_id = 3, sizes = [[2, 3], [3, 4]]", pid=pid)]
+            ranges += [
+                ranged(
+                    at + 10_000, at + 90_000, f"aten::mm, seq = {number}, op_id = 3, sizes = [[2, 3], [3, 4]]", pid=pid
+                )
+            ]
             calls += [call(at + 20_000, at + 30_000, launch, number, pid=pid)]
-            calls += [call(at + 40_000, at + 50_000, launch, number + 1, pid=pid), call(at + 95_000, at + 700_000, sync, number + 2, pid=pid)]
+            calls += [
+                call(at + 40_000, at + 50_000, launch, number + 1, pid=pid),
+                call(at + 95_000, at + 700_000, sync, number + 2, pid=pid),
+            ]
             grid = {"gridX": 8, "gridY": 2, "gridZ": 1, "blockX": 128, "blockY": 1, "blockZ": 1}
             memory = {"registersPerThread": 40, "staticSharedMemory": 16, "dynamicSharedMemory": 32}
             kernels += [kernel(at + 60_000, at + 400_000, name, number, pid=pid, deviceId=device, **grid, **memory)]
