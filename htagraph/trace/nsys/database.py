@@ -10,8 +10,8 @@ import gzip
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherFileError, TraceError
 from htagraph.trace.remote import RemotePath, TracePath
 
-__all__ = ["ABSENT", "SUFFIXES", "Database", "opened", "recognizes", "words_of"]
+__all__ = ["ABSENT", "SUFFIXES", "Database", "opened", "quoted", "recognizes", "words_of"]
 
 SUFFIXES: tuple[str, ...] = (".sqlite", ".sqlite.gz")
 """How names of these files end."""
@@ -42,9 +42,6 @@ _INFLATED: Final = 64
 file fills twice as much of the disk before it is refused."""
 _CHUNK: Final = 500
 """Ids that a query asks for at once: SQLite's limit is 999 in old builds. Doubled, it breaks there."""
-_STEPS: Final = 1 << 16
-"""Instructions of SQLite's machine between two looks at whether reading goes on; about a millisecond. Doubled, an
-interrupted reading ends a millisecond later."""
 
 
 def recognizes(path: TracePath) -> bool:
@@ -58,25 +55,24 @@ class Database:
     def __init__(self, path: TracePath, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
         tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
-        self.columns: dict[str, tuple[str, ...]] = {}
+        self.columns = {
+            table: tuple(row[1] for row in self.rows(f"PRAGMA table_info({quoted(table)})")) for (table,) in tables
+        }
         """The columns of each table; views and virtual tables are none, because they run what their author wrote."""
-        for (table,) in tables:
-            self.columns[table] = tuple(row[1] for row in self.rows(f"PRAGMA table_info({_quoted(table)})"))
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        with _explained(self.path):
-            try:
-                return self._connection.execute(query, values).fetchall()
-            except sqlite3.OperationalError as error:
-                if "UTF-8" not in str(error) or self._connection.text_factory is not str:
-                    raise
-                self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")  # three times as slow
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "UTF-8" not in str(error) or self._connection.text_factory is not str:
+                raise
+        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")  # three times as slow
         return self.rows(query, values)
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is not there."""
-        return int(self.rows(f"SELECT count(*) FROM {_quoted(table)}")[0][0]) if table in self.columns else 0
+        return int(self.rows(f"SELECT count(*) FROM {quoted(table)}")[0][0]) if table in self.columns else 0
 
     def numbers(self, table: str, columns: Sequence[str], where: str = "") -> dict[str, Array]:
         """Return columns of integers by name, in the order of the rows; of those asked for, the columns that exist.
@@ -88,8 +84,8 @@ class Database:
         varied = [column for column in have if column not in same] or have[:1]
         if not have:
             return {}
-        try:  # nearly every column holds integers alone, and asking SQLite for the type of each takes twice as long
-            cells = self._cells(table, [f"IFNULL({_quoted(column)}, {ABSENT})" for column in varied], where)
+        try:  # nearly every column holds integers alone, and asking for the type of each takes twice as long
+            cells = self._cells(table, [f"IFNULL({quoted(column)}, {ABSENT})" for column in varied], where)
         except (TypeError, ValueError):
             cells = self._cells(table, [*map(_integer, varied)], where)
         found = {column: np.ascontiguousarray(cells[:, number]) for number, column in enumerate(varied)}
@@ -97,21 +93,19 @@ class Database:
 
     def _constant(self, table: str, columns: Sequence[str], where: str) -> dict[str, int]:
         """Return the columns that have one value, or none, in all rows: a comparison in SQL is faster than reading."""
-        of = f"FROM {_quoted(table)} NOT INDEXED {where}"
-        first = self.rows(f"SELECT {', '.join(map(_quoted, columns))} {of} LIMIT 1") if columns else []
+        of = f"FROM {quoted(table)} NOT INDEXED {where}"
+        first = self.rows(f"SELECT {', '.join(map(quoted, columns))} {of} LIMIT 1") if columns else []
         some = {column: cell for column, cell in zip(columns, *first, strict=True)} if first else {}
         return {
             column: ABSENT if cell is None else cell
             for column, cell in some.items()
             if cell is None or (isinstance(cell, int) and column not in ("start", "end"))
-            if not self.rows(f"SELECT 1 {of} {'AND' if where else 'WHERE'} {_quoted(column)} IS NOT ? LIMIT 1", (cell,))
+            if not self.rows(f"SELECT 1 {of} {'AND' if where else 'WHERE'} {quoted(column)} IS NOT ? LIMIT 1", (cell,))
         }
 
     def _cells(self, table: str, columns: Sequence[str], where: str) -> Array:
-        query = f"SELECT {', '.join(columns)} FROM {_quoted(table)} NOT INDEXED {where}"
-        with _explained(self.path):
-            flat = chain.from_iterable(self._connection.execute(query))
-            return np.fromiter(flat, np.int64).reshape(-1, len(columns))
+        query = f"SELECT {', '.join(columns)} FROM {quoted(table)} NOT INDEXED {where}"
+        return np.fromiter(chain.from_iterable(self._connection.execute(query)), np.int64).reshape(-1, len(columns))
 
     def of_process(self, table: str, process: int | None) -> tuple[str, Array | None]:
         """Return (a condition in SQL that a row is of a process or of none, positions of these rows among all).
@@ -122,12 +116,12 @@ class Database:
         if process is None or not column:
             return "", None
         first, behind = process << 24, process + 1 << 24
-        name = _quoted(column)
+        name = quoted(column)
         foreign = f"typeof({name}) = 'integer' AND ({name} < {first} OR {name} >= {behind})"
-        if not self.rows(f"SELECT 1 FROM {_quoted(table)} WHERE {foreign} LIMIT 1"):
+        if not self.rows(f"SELECT 1 FROM {quoted(table)} WHERE {foreign} LIMIT 1"):
             return "", None
-        with _explained(self.path), suppress(sqlite3.OperationalError):  # a table may have no numbers of rows
-            last = self._connection.execute(f"SELECT max(rowid) FROM {_quoted(table)}").fetchone()[0]
+        with suppress(sqlite3.OperationalError):  # a table may have no numbers of rows
+            last = self._connection.execute(f"SELECT max(rowid) FROM {quoted(table)}").fetchone()[0]
             if last == self.count(table):
                 where = f"WHERE NOT ({foreign})"
                 return where, self._cells(table, ["rowid - 1"], where)[:, 0]
@@ -137,21 +131,21 @@ class Database:
         """Return (upper bits of a global id, values of other columns, number of rows) for all rows that have an id."""
         if not {column, *others} <= {*self.columns.get(table, ())}:
             return []
-        name, group = _quoted(column), ", ".join(map(str, range(1, len(others) + 2)))
-        some = f"FROM {_quoted(table)} WHERE typeof({name}) = 'integer' GROUP BY {group}"
-        return self.rows(f"SELECT {', '.join([f'{name} >> 24', *map(_quoted, others)])}, count(*) {some}")
+        name, group = quoted(column), ", ".join(map(str, range(1, len(others) + 2)))
+        some = f"FROM {quoted(table)} WHERE typeof({name}) = 'integer' GROUP BY {group}"
+        return self.rows(f"SELECT {', '.join([f'{name} >> 24', *map(quoted, others)])}, count(*) {some}")
 
     def texts(self, table: str, column: str, where: str = "") -> list[str]:
         """Return a column of texts; an empty one stands for what is no text."""
-        found = self.rows(f"SELECT {_quoted(column)} FROM {_quoted(table)} NOT INDEXED {where}")
+        found = self.rows(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED {where}")
         return [text if isinstance(text, str) else "" for (text,) in found]
 
     def has(self, table: str, column: str) -> bool:
         """Return whether any row has a value in a column."""
         if column not in self.columns.get(table, ()):
             return False
-        name = _quoted(column)
-        return bool(self.rows(f"SELECT 1 FROM {_quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"))
+        name = quoted(column)
+        return bool(self.rows(f"SELECT 1 FROM {quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"))
 
     def strings(self, ids: Array) -> dict[int, str]:
         """Return the texts of the table of strings, by id; ids that it lacks are left out."""
@@ -169,28 +163,29 @@ class Database:
         """Return two columns of a small table as a map; nothing if a column is not there."""
         if not {key, value} <= {*self.columns.get(table, ())}:
             return {}
-        return dict(self.rows(f"SELECT {_quoted(key)}, {_quoted(value)} FROM {_quoted(table)}"))
+        return dict(self.rows(f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)}"))
 
     def row(self, table: str, number: int) -> dict[str, Any]:
         """Return what the row at a position of a table holds, without what it lacks."""
-        found = self.rows(f"SELECT * FROM {_quoted(table)} NOT INDEXED LIMIT 1 OFFSET ?", (number,))
+        found = self.rows(f"SELECT * FROM {quoted(table)} NOT INDEXED LIMIT 1 OFFSET ?", (number,))
         cells = zip(self.columns[table], found[0] if found else (), strict=False)
         return {column: value for column, value in cells if value is not None}
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return the name of a table or column as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _integer(column: str) -> str:
     """Return SQL for a column as an integer: other programs write some as floating-point numbers."""
-    name = _quoted(column)
-    return f"CASE typeof({name}) WHEN 'integer' THEN {name} WHEN 'real' THEN CAST({name} AS INTEGER) ELSE {ABSENT} END"
+    cell, kind = quoted(column), f"typeof({quoted(column)})"
+    return f"CASE {kind} WHEN 'integer' THEN {cell} WHEN 'real' THEN CAST({cell} AS INTEGER) ELSE {ABSENT} END"
 
 
 @contextmanager
-def opened(path: TracePath, going_on: Callable[[], None] | None = None) -> Iterator[Database]:
-    """Yield an export, open for reading; `going_on` is called now and then while it is read, and may raise an error.
+def opened(path: TracePath) -> Iterator[Database]:
+    """Yield an export, open for reading.
 
     Raises:
         NotATraceError: it is a report that is not exported, or no export of a release that is known.
@@ -198,9 +193,7 @@ def opened(path: TracePath, going_on: Callable[[], None] | None = None) -> Itera
         TraceError: the file cannot be read, or lies in a store.
     """
     if path.name.endswith(_REPORTS):
-        msg = (
-            f"{path}: a report of Nsight Systems, which only its own program can read: nsys export --type sqlite {path}"
-        )
+        msg = f"{path}: a report, which only Nsight Systems can read: export it with nsys export --type sqlite {path}"
         raise NotATraceError(msg)
     if isinstance(path, RemotePath):
         msg = f"{path}: databases are read from disks only; download the file first"
@@ -208,25 +201,7 @@ def opened(path: TracePath, going_on: Callable[[], None] | None = None) -> Itera
     with _unpacked(path) as plain, _connected(plain, path) as connection:
         database = Database(path, connection)
         _refuse_others(database)
-        raised: list[BaseException] = []
-        if going_on is not None:
-            connection.set_progress_handler(lambda: _went_on(going_on, raised), _STEPS)
-        try:
-            yield database
-        except DamagedTraceError:
-            if raised:
-                raise raised[0] from None
-            raise
-
-
-def _went_on(going_on: Callable[[], None], raised: list[BaseException]) -> int:
-    """Return whether SQLite is to stop; errors cannot pass through its code."""
-    try:
-        going_on()
-    except BaseException as error:  # noqa: BLE001 - raised again once SQLite has stopped
-        raised.append(error)
-        return 1
-    return 0
+        yield database
 
 
 @contextmanager
@@ -276,16 +251,9 @@ def _refuse_header(path: Path, size: int, head: bytes) -> None:
 @contextmanager
 def _connected(plain: Path, path: TracePath) -> Iterator[sqlite3.Connection]:
     address = f"{plain.absolute().as_uri()}?mode=ro&immutable=1"  # no journal is written beside the file
-    connection = None
-    try:
-        with _explained(path):
-            connection = sqlite3.connect(address, uri=True, check_same_thread=False)
-            connection.execute("PRAGMA trusted_schema = OFF")
+    with _explained(path), closing(sqlite3.connect(address, uri=True)) as connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
         yield connection
-    finally:
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                connection.close()
 
 
 @contextmanager
@@ -322,4 +290,5 @@ _SIGNS: Final = ("NVTX_EVENTS", "OSRT_API", "TARGET_INFO_GPU", "TARGET_INFO_SESS
 
 def words_of(database: Database, table: str, known: Mapping[int, str]) -> dict[int, str]:
     """Return the words of an enumeration by number: what the export says, else what is known of it."""
-    return {**known, **{k: str(v) for k, v in database.pairs(table, "id", "label").items() if isinstance(k, int) and v}}
+    found = database.pairs(table, "id", "label")
+    return {**known, **{number: str(word) for number, word in found.items() if isinstance(number, int) and word}}

@@ -26,7 +26,7 @@ from htagraph.trace.kept import Extents, Frames, Sieve
 from htagraph.trace.nsys.database import ABSENT, Database, opened
 from htagraph.trace.nsys.facts import devices_of_contexts, facts_of
 from htagraph.trace.nsys.names import NCCL, Range, steps
-from htagraph.trace.nsys.rows import MARK, SOURCES, Rows, Source, alike, read_rows, thread_of
+from htagraph.trace.nsys.rows import MARK, SOURCES, EventRows, Source, alike, read_rows, thread_of
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = ["columns"]
@@ -62,13 +62,13 @@ class _Collected:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Kept:
     """The rows of a table that a rank keeps."""
 
     source: Source
     index: Array
     """The number of each row among all events of the file."""
-    rows: Rows
+    rows: EventRows
     kept: Mask
 
 
@@ -84,7 +84,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
         msg = f"{path}: cannot be read ({error.strerror or error})"
         raise TraceError(msg) from error
     log = IssueLog(str(path))
-    with opened(path, None if progress is None else lambda: progress(0)) as database:
+    with opened(path) as database:
         facts = facts_of(database)
         process = _process(path, facts, part)
         tables, about = _tables(database, process, facts.processes, log)
@@ -95,7 +95,8 @@ def columns(  # noqa: PLR0913 - what every reader takes
         if sieve is not None:
             sieve.thin(into, last=True)
         thread_names = _thread_names(database)
-        _report_others(database, log)
+        if process in (None, *facts.processes[:1]):
+            _report_others(database, log)
     events = _finished(into, sieve, log, path, facts)
     if progress is not None:
         progress(stat[0])
@@ -122,9 +123,9 @@ def _process(path: TracePath, facts: Facts, part: int | None) -> int | None:
     raise RankError(msg)
 
 
-def _tables(database: Database, process: int | None, ranks: Sequence[int], log: IssueLog) -> tuple[list[_Table], int]:
+def _tables(database: Database, process: int | None, ranks: Sequence[int], log: IssueLog) -> tuple[list[_Kept], int]:
     """Return (the rows of each table that a process keeps, how many rows name something and are no events)."""
-    tables, first, about = list[_Table](), 0, 0
+    tables, first, about = list[_Kept](), 0, 0
     for source in SOURCES:
         if "start" not in database.columns.get(source.table, ()):
             first += database.count(source.table)
@@ -135,7 +136,7 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
         _report_foreign(database, source, process, ranks, log)
         kept, names = _kept(source, rows, process, log)
         index = first + (np.arange(len(kept)) if positions is None else positions)
-        tables.append(_Table(source, index.astype(np.int32), rows, kept))
+        tables.append(_Kept(source, index.astype(np.int32), rows, kept))
         first, about = first + database.count(source.table), about + names
     return tables, about
 
@@ -152,15 +153,11 @@ def _report_foreign(
         log.add("other_process", detail, sum(count for each, count in found if each not in ranks))
 
 
-def _kept(source: Source, rows: Rows, process: int | None, log: IssueLog) -> tuple[Mask, int]:
+def _kept(source: Source, rows: EventRows, process: int | None, log: IssueLog) -> tuple[Mask, int]:
     """Return (which rows are events that can be read, how many are none); report the others."""
     other = (rows.process != process) & (rows.process != ABSENT) & (process is not None)
-    is_event = rows.category >= 0
-    mark = (
-        is_event & (rows.category == list(rows.categories).index(MARK))
-        if MARK in rows.categories
-        else ~is_event & False
-    )
+    is_event, moments = rows.category >= 0, source.categories.index(MARK) if MARK in source.categories else ABSENT
+    mark = rows.category == moments
     own = is_event & ~other
     timed = (rows.start != ABSENT) & ((rows.end != ABSENT) | mark)
     log.add("time_missing", f"rows of {source.table} without a start or an end; dropped", int((own & ~timed).sum()))
@@ -180,7 +177,7 @@ def _kept(source: Source, rows: Rows, process: int | None, log: IssueLog) -> tup
     return kept, int((~is_event & ~other).sum())
 
 
-def _on_right_device(database: Database, tables: Sequence[_Table], rows: Rows) -> Rows:
+def _on_right_device(database: Database, tables: Sequence[_Kept], rows: EventRows) -> EventRows:
     """Return synchronizations on the devices of their contexts."""
     work = [table.rows for table in tables if table.source.on_device]
     nothing = np.zeros(0, np.int64)
@@ -197,16 +194,16 @@ def _on_right_device(database: Database, tables: Sequence[_Table], rows: Rows) -
     )
 
 
-def _with_steps(tables: list[_Table], log: IssueLog) -> list[_Table]:
+def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
     """Return the tables with the ranges that are steps under the names of steps."""
     ranges = next((table for table in tables if table.source.table == _RANGES), None)
     if ranges is None:
         return tables
-    calls = [table for table in tables if table.rows.categories[:1] == ("cuda_runtime",) and table.kept.any()]
+    calls = [table for table in tables if table.source.categories[0] == "cuda_runtime" and table.kept.any()]
     window = [table for table in (calls or tables) if table.kept.any()]
     rows = ranges.rows
     own = np.array([*(not name.startswith(f"{NCCL}:") for name in rows.names), False])[rows.name]
-    at = np.flatnonzero(ranges.kept & own & (rows.category == list(rows.categories).index("user_annotation")))
+    at = np.flatnonzero(ranges.kept & own & (rows.category == ranges.source.categories.index("user_annotation")))
     if not window or not len(at):
         return tables
     begin = min(int(table.rows.start[table.kept].min()) for table in window)
@@ -225,14 +222,14 @@ def _with_steps(tables: list[_Table], log: IssueLog) -> list[_Table]:
     return [replace(each, rows=replace(rows, names=names, name=name)) if each is ranges else each for each in tables]
 
 
-def _add(into: _Collected, table: _Table, sieve: Sieve | None) -> None:
+def _add(into: _Collected, table: _Kept, sieve: Sieve | None) -> None:
     """Append the kept rows of a table."""
     rows, kept = table.rows, np.flatnonzero(table.kept)
-    is_mark = MARK in rows.categories
+    is_mark = MARK in table.source.categories
     start = rows.start[kept]
     end = np.where(rows.end[kept] == ABSENT, start, rows.end[kept]) if is_mark else rows.end[kept]
     names = into.coded(into.names, [*rows.names, _UNNAMED], rows.name[kept] % (len(rows.names) + 1))
-    category = into.coded(into.categories, rows.categories, rows.category[kept])
+    category = into.coded(into.categories, table.source.categories, rows.category[kept])
     duration = end - start
     if is_mark:
         duration[category == into.categories[MARK]] = 0

@@ -13,18 +13,13 @@ from htagraph.trace.nsys.database import ABSENT, Database, words_of
 from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_of, forward_threads, is_node, operator
 
 __all__ = [
-    "CATEGORIES", "MARK", "NO_STREAM", "SOURCES", "Rows", "Source", "alike", "payloads", "process_of", "read_rows",
+    "CATEGORIES", "MARK", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "payloads", "process_of", "read_rows",
     "sync_kinds", "thread_of",
 ]  # fmt: skip
 
 GRAPH, MARK, OS_BESIDE = "cuda_graph", "nvtx_mark", "os_runtime_beside"
 """Categories: a whole CUDA graph; a moment that a program named; calls of the operating system that are no activities:
 on threads that do nothing else, and inside calls of CUDA, where they take as long as what CUDA waits for."""
-CATEGORIES: Collection[str] = frozenset({
-    "cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "os_runtime", "kernel", "gpu_memcpy", "gpu_memset",
-    "cuda_sync", "overhead", GRAPH, MARK, OS_BESIDE,
-})  # fmt: skip
-"""The categories of events of this format."""
 _ID_BITS: Final = 24
 """Bits of a thread's id, and of a process's, in what exports call a global id, by NVIDIA's documentation of exports. It
 cannot be doubled."""
@@ -35,24 +30,22 @@ _MEMORY: Final = {
 }  # fmt: skip
 _SYNCS: Final = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
 _BOTH, _SENT, _RECEIVED = ("in_msg_nelems", "out_msg_nelems"), ("in_msg_nelems",), ("out_msg_nelems",)
-_NVTX: Final = ("cpu_op", "user_annotation", MARK)
 _PUSHED, _STARTED, _MARKED, _DOMAIN = (59, 70), (60, 71), (34, 65), 75
 """Numbers of ``ENUM_NSYS_EVENT_TYPE``: ranges on a thread, ranges that may end on another one, marks, and names of
 domains; the second of a pair is of ranges that came from a text file."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of one table as columns; numbers that a row lacks are `ABSENT`."""
+class EventRows:
+    """EventRows of one table as columns; numbers that a row lacks are `ABSENT`."""
 
     start: Array
     end: Array
     names: Sequence[str]
     name: Array
     """Index into `names`; -1 where the file lacks the text."""
-    categories: Sequence[str]
     category: Array
-    """Index into `categories`; -1 for what is no event."""
+    """Index into the categories of the table; -1 for what is no event."""
     process: Array
     """The upper bits of the global id: host, machine and process."""
     lane: tuple[Array, Array]
@@ -69,7 +62,8 @@ class Source(NamedTuple):
     """A table of events."""
 
     table: str
-    read: Callable[[Database, str, str], Rows]
+    read: Callable[[Database, str, str], EventRows]
+    categories: tuple[str, ...]
     on_device: bool = False
 
 
@@ -89,7 +83,7 @@ def thread_of(ids: Array) -> tuple[Array, Array]:
     return np.where(ids == ABSENT, -1, ids >> _ID_BITS & mask), np.where(ids == ABSENT, -1, ids & mask)
 
 
-def read_rows(database: Database, source: Source, where: str = "") -> Rows:
+def read_rows(database: Database, source: Source, where: str = "") -> EventRows:
     """Return the rows of a table, or those that meet a condition in SQL."""
     return source.read(database, source.table, where)
 
@@ -136,25 +130,25 @@ def _coded(keys: Array, word: Callable[..., str]) -> tuple[list[str], Array]:
 _WORK: Final = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
 
 
-def _work(found: _Columns, names: tuple[Sequence[str], Array], category: str, **args: Array) -> Rows:
+def _work(found: _Columns, names: tuple[Sequence[str], Array], **args: Array) -> EventRows:
     device, stream = found["deviceId"], found["streamId"]
     stream = np.where(stream == NO_STREAM, -1, stream)
     args |= {"device": device, "stream": stream, "correlation": found["correlationId"], "context": found["contextId"]}
     args |= {"graph_node_id": found["graphNodeId"], "graph_id": found["graphId"]}
     lane = np.where(device == ABSENT, -1, device), np.where(stream == ABSENT, -1, stream)
     process, one = process_of(found["globalPid"]), np.zeros(found.count, np.int64)
-    return Rows(found["start"], found["end"], *names, (category,), one, process, lane, args)
+    return EventRows(found["start"], found["end"], *names, one, process, lane, args)
 
 
-def _kernels(database: Database, table: str, where: str) -> Rows:
+def _kernels(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "demangledName", "shortName", "mangledName", *_WORK, where=where)
     texts, name = _texts_of(database, found["demangledName"])
     if (name < 0).any():
         texts, name = _texts_of(database, found.first_of("demangledName", "shortName", "mangledName"))
-    return _work(found, (texts, name), "kernel")
+    return _work(found, (texts, name))
 
 
-def _copies(database: Database, table: str, where: str) -> Rows:
+def _copies(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "copyKind", "srcKind", "dstKind", "bytes", *_WORK, where=where)
     memory = words_of(database, "ENUM_CUDA_MEM_KIND", _MEMORY)
 
@@ -165,21 +159,21 @@ def _copies(database: Database, table: str, where: str) -> Rows:
     duration = found["end"] - found["start"]
     known = (found["bytes"] >= 0) & (duration > 0) & (found["start"] != ABSENT)
     rate = np.divide(found["bytes"], duration, out=np.full(found.count, -1.0), where=known)
-    return _work(found, names, "gpu_memcpy", bytes=found["bytes"], bandwidth_gb_s=rate)
+    return _work(found, names, bytes=found["bytes"], bandwidth_gb_s=rate)
 
 
-def _sets(database: Database, table: str, where: str) -> Rows:
+def _sets(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "memKind", "bytes", *_WORK, where=where)
     memory = words_of(database, "ENUM_CUDA_MEM_KIND", _MEMORY)
     names = _coded(found["memKind"][None], lambda kind: f"Memset ({memory.get(kind, 'Unknown')})")
-    return _work(found, names, "gpu_memset", bytes=found["bytes"])
+    return _work(found, names, bytes=found["bytes"])
 
 
-def _graphs(database: Database, table: str, where: str) -> Rows:
+def _graphs(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "graphExecId", *_WORK, where=where)
     ids = np.where(found["graphExecId"] > 0, found["graphExecId"], found["graphId"])
     names = _coded(ids[None], lambda graph: f"CUDA graph {graph}" if graph != ABSENT else "CUDA graph")
-    return _work(found, names, GRAPH)
+    return _work(found, names)
 
 
 def sync_kinds(kind: Array, stream: Array, event: Array) -> Array:
@@ -190,12 +184,12 @@ def sync_kinds(kind: Array, stream: Array, event: Array) -> Array:
     return np.where(np.isin(kind, list(_SYNCS)), kind, told)
 
 
-def _syncs(database: Database, table: str, where: str) -> Rows:
+def _syncs(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "syncType", "eventId", "eventSyncId", *_WORK, where=where)
     kind = sync_kinds(found["syncType"], found["streamId"], found["eventId"])
     names = _coded(kind[None], lambda number: _SYNCS[number])
     stream, record = _records(database, found)
-    return _work(found, names, "cuda_sync", wait_on_stream=stream, wait_on_record=record)
+    return _work(found, names, wait_on_stream=stream, wait_on_record=record)
 
 
 def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
@@ -226,30 +220,29 @@ def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
 
 
 def _on_host(
-    found: _Columns, names: tuple[Sequence[str], Array], categories: tuple[Sequence[str], Array], **args: Array
-) -> Rows:
-    ids = found["globalTid"]
-    return Rows(found["start"], found["end"], *names, *categories, process_of(ids), thread_of(ids), args)
+    found: _Columns, names: tuple[Sequence[str], Array], category: Array | None = None, **args: Array
+) -> EventRows:
+    ids, category = found["globalTid"], np.zeros(found.count, np.int64) if category is None else category
+    return EventRows(found["start"], found["end"], *names, category, process_of(ids), thread_of(ids), args)
 
 
-def _calls(database: Database, table: str, where: str) -> Rows:
+def _calls(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "nameId", "eventClass", "globalTid", "correlationId", where=where)
     texts, name = _texts_of(database, found["nameId"])
     texts = [call(text) for text in texts]
     driver = np.array([*(text.startswith("cu") and not text.startswith("cuda") for text in texts), False])[name]
     driver = np.where(np.isin(found["eventClass"], (0, 1)), found["eventClass"] == 1, driver)
-    categories = ("cuda_runtime", "cuda_driver"), driver.astype(np.int64)
-    return _on_host(found, (texts, name), categories, correlation=found["correlationId"])
+    return _on_host(found, (texts, name), driver.astype(np.int64), correlation=found["correlationId"])
 
 
-def _os_calls(database: Database, table: str, where: str) -> Rows:
+def _os_calls(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "nameId", "globalTid", where=where)
     calls = _Columns(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid")
     ranges = database.numbers("NVTX_EVENTS", ("globalTid",)).get("globalTid", calls["globalTid"][:0])
     beside = ~np.isin(found["globalTid"], np.concatenate([[ABSENT], calls["globalTid"], ranges]))
     beside |= found["end"] <= found["start"]  # such as the moment at which tracing begins
     beside |= _inside(found, calls)
-    return _on_host(found, _texts_of(database, found["nameId"]), (("os_runtime", OS_BESIDE), beside.astype(np.int64)))
+    return _on_host(found, _texts_of(database, found["nameId"]), beside.astype(np.int64))
 
 
 def _inside(found: _Columns, around: _Columns) -> Array:
@@ -267,17 +260,13 @@ def _inside(found: _Columns, around: _Columns) -> Array:
     return inside
 
 
-def _plain(category: str) -> Callable[[Database, str, str], Rows]:
-    """Return what reads a table of calls that are nothing but a name and a time."""
-
-    def read(database: Database, table: str, where: str) -> Rows:
-        found = _Columns(database, table, "nameId", "globalTid", where=where)
-        return _on_host(found, _texts_of(database, found["nameId"]), ((category,), np.zeros(found.count, np.int64)))
-
-    return read
+def _plain(database: Database, table: str, where: str) -> EventRows:
+    """Return calls that are nothing but a name and a time."""
+    found = _Columns(database, table, "nameId", "globalTid", where=where)
+    return _on_host(found, _texts_of(database, found["nameId"]))
 
 
-def _ranges(database: Database, table: str, where: str) -> Rows:
+def _ranges(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "eventType", "textId", "globalTid", "domainId", "jsonTextId", where=where)
     texts, text = _nvtx_texts(database, table, where, found)
     kind, domain = found["eventType"], found["domainId"]
@@ -302,7 +291,7 @@ def _ranges(database: Database, table: str, where: str) -> Rows:
     forward = np.where(sequence >= 0, forward_threads(sequence, backward, thread_of(found["globalTid"])[1]), ABSENT)
     args |= {"fwd_thread_id": forward} if (sequence >= 0).any() else {}
     sizes = [each.sizes if each else "" for each in parsed]
-    rows = replace(_on_host(found, (list(names), name), (_NVTX, category), **args), instant=marked)
+    rows = replace(_on_host(found, (list(names), name), category, **args), instant=marked)
     rows.texts["input_dims"] = [sizes[at] if at >= 0 else "" for at in text.tolist()] if any(sizes) else []
     _add_collectives(database, table, where, rows)
     return rows
@@ -338,7 +327,7 @@ def payloads(database: Database, table: str, where: str = "") -> list[str]:
     return [text or registered.get(number, "") for text, number in zip(written, ids.tolist(), strict=True)]
 
 
-def _add_collectives(database: Database, table: str, where: str, rows: Rows) -> None:
+def _add_collectives(database: Database, table: str, where: str, rows: EventRows) -> None:
     """Add what NCCL's ranges say of their collectives, where the export holds payloads as text."""
     nccl = {number for number, name in enumerate(rows.names) if name.startswith(f"{NCCL}:")}
     written = payloads(database, table, where) if nccl else []
@@ -365,17 +354,19 @@ def _add_collectives(database: Database, table: str, where: str, rows: Rows) -> 
 _PAYLOAD: Final = ("Message size [bytes]", "NCCL communicator ID", "No. of ranks")
 """Labels of NCCL's payload."""
 SOURCES: Final = (
-    Source("CUPTI_ACTIVITY_KIND_KERNEL", _kernels, on_device=True),
-    Source("CUPTI_ACTIVITY_KIND_MEMCPY", _copies, on_device=True),
-    Source("CUPTI_ACTIVITY_KIND_MEMSET", _sets, on_device=True),
-    Source("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _graphs, on_device=True),
-    Source("CUPTI_ACTIVITY_KIND_RUNTIME", _calls),
-    Source("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", _syncs),
-    Source("NVTX_EVENTS", _ranges),
-    Source("CUBLAS_EVENTS", _plain("user_annotation")),
-    Source("CUDNN_EVENTS", _plain("user_annotation")),
-    Source("OSRT_API", _os_calls),
-    Source("PROFILER_OVERHEAD", _plain("overhead")),
-    Source("CUPTI_ACTIVITY_KIND_OVERHEAD", _plain("overhead")),
+    Source("CUPTI_ACTIVITY_KIND_KERNEL", _kernels, ("kernel",), on_device=True),
+    Source("CUPTI_ACTIVITY_KIND_MEMCPY", _copies, ("gpu_memcpy",), on_device=True),
+    Source("CUPTI_ACTIVITY_KIND_MEMSET", _sets, ("gpu_memset",), on_device=True),
+    Source("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _graphs, (GRAPH,), on_device=True),
+    Source("CUPTI_ACTIVITY_KIND_RUNTIME", _calls, ("cuda_runtime", "cuda_driver")),
+    Source("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", _syncs, ("cuda_sync",)),
+    Source("NVTX_EVENTS", _ranges, ("cpu_op", "user_annotation", MARK)),
+    Source("CUBLAS_EVENTS", _plain, ("user_annotation",)),
+    Source("CUDNN_EVENTS", _plain, ("user_annotation",)),
+    Source("OSRT_API", _os_calls, ("os_runtime", OS_BESIDE)),
+    Source("PROFILER_OVERHEAD", _plain, ("overhead",)),
+    Source("CUPTI_ACTIVITY_KIND_OVERHEAD", _plain, ("overhead",)),
 )
 """The tables of events, in the order in which events are numbered: position of the table's first row plus row."""
+CATEGORIES: Collection[str] = frozenset(category for source in SOURCES for category in source.categories)
+"""The categories of events of this format."""
