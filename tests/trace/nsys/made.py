@@ -1,4 +1,4 @@
-"""Exports as tests want them: tables with the columns that a test gives, and nothing else."""
+"""Exports as tests want them: tables with the columns that a test gives, and nothing else; and what reading gives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from htagraph.trace.columns import Trace
+from htagraph.trace.discover import rank_files
+from htagraph.trace.readers import read_trace
 
 PID, TID = 144, 152
 BASE_NS = 1_700_000_000_000_000_000
@@ -99,3 +103,26 @@ def small(path: Path, *, pids: Sequence[int] = (PID,), more: Mapping[str, Sequen
             copies += [{**copy, "copyKind": 1, "srcKind": 1, "dstKind": 2, "bytes": 2_800_000}]
     tables = {KERNELS: kernels, COPIES: copies, CALLS: calls, RANGES: ranges, **SESSION, **more}
     return export(path, tables, strings)
+
+
+def traces_of(path: Path) -> list[Trace]:
+    return [read_trace(file.path, file.rank_in, part=file.part) for file in rank_files(path)]
+
+
+def sums(traces: list[Trace], *categories: str) -> tuple[int, int]:
+    """Return (durations in ns, number of events) of some categories."""
+    masks = [trace.in_categories(*categories) for trace in traces]
+    durations = [trace.events.duration[mask] for trace, mask in zip(traces, masks, strict=True)]
+    return sum(int(each.sum()) for each in durations), sum(map(len, durations))
+
+
+def names_of(trace: Trace, *categories: str) -> list[str]:
+    return [trace.names[name] for name in trace.events.name[trace.in_categories(*categories)].tolist()]
+
+
+def issues_of(traces: list[Trace]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for trace in traces:
+        for issue in trace.issues:
+            found[issue.what] = found.get(issue.what, 0) + issue.count
+    return found
