@@ -21,7 +21,7 @@ from htagraph.queries.inputs import ISSUES, issues_of
 from htagraph.queries.path_segments import bound_of
 from htagraph.trace.columns import CHECKED, Trace
 from htagraph.trace.discover import TracePaths
-from htagraph.trace.readers import READERS, reader_of
+from htagraph.trace.readers import reader_of, setting_for
 
 __all__ = ["Check", "Validation", "device_setting", "recorded_checks", "setting", "validate"]
 
@@ -175,9 +175,8 @@ class Check(NamedTuple):
 
 
 def setting(graph: DependencyGraph, gives: str) -> str:
-    """Return with what to record to have something, in the words of the format; see `Reader.SETTINGS`."""
-    readers = [reader_of(trace) for _, trace in sorted(graph.traces.items())] or [READERS["kineto"]]
-    return readers[0].SETTINGS[gives]
+    """Return with which setting of the job's profiler something is recorded; see `Reader.SETTINGS`."""
+    return setting_for(graph.traces.values(), gives)
 
 
 def device_setting(graph: DependencyGraph) -> str:

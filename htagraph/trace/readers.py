@@ -6,7 +6,7 @@ A format is a folder beside this module, and a row of `READERS`. Nothing outside
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "READERS", "SUFFIXES", "Read", "Reader", "format_of", "in_parallel", "json_bytes", "read_trace",
-    "reader_for", "reader_of",
+    "reader_for", "reader_of", "said_for", "setting_for",
 ]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
@@ -46,8 +46,10 @@ class Reader(Protocol):
     CATEGORIES: Collection[str]
     """The categories of events that it knows."""
     SETTINGS: Mapping[str, str]
-    """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory`` and
-    ``records`` (of events); empty where the profiler cannot. ``no_steps`` says what a file without steps lacks."""
+    """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory``,
+    ``records`` (of events), ``regions``, ``step`` and ``host`` as parts of sentences. Sentences for users name what
+    Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps`` says what a
+    file without steps lacks."""
 
     def recognizes(self, path: TracePath) -> bool:
         """Return whether a file has this format, by its name."""
@@ -112,6 +114,19 @@ def read_trace(  # noqa: PLR0913 - one argument per choice
     """
     columns = reader_for(path).columns
     return columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve, part=part)
+
+
+def setting_for(traces: Iterable[Trace], gives: str) -> str:
+    """Return what to record with to have something, in the words of the traces' format; see `Reader.SETTINGS`."""
+    return next((reader_of(trace) for trace in traces), READERS["kineto"]).SETTINGS[gives]
+
+
+def said_for(traces: Iterable[Trace], sentences: Sequence[str]) -> list[str]:
+    """Return sentences for users with the settings of the profiler that wrote the traces."""
+    own, lines = list(traces), list(sentences)
+    for gives, setting in READERS["kineto"].SETTINGS.items():
+        lines = [line.replace(setting, setting_for(own, gives)) for line in lines]
+    return lines
 
 
 class Read(Protocol[T]):

@@ -50,6 +50,9 @@ SETTINGS: Mapping[str, str] = {
     "modules": "with_stack=True",
     "memory": "profile_memory=True",
     "records": "_ExperimentalConfig(enable_cuda_sync_events=True)",
+    "regions": "torch.profiler.record_function('name')",
+    "step": "call prof.step() in the loop",
+    "host": "ProfilerActivity.CPU",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""
 EXPORTED_KEY = "htagraph"

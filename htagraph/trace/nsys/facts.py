@@ -22,9 +22,12 @@ SETTINGS: Mapping[str, str] = {
     "no_steps": "no NVTX range repeats and covers the job",
     "ranks": "a report of every rank, or one of all processes of a host",
     "shapes": "torch.autograd.profiler.emit_nvtx(record_shapes=True), nsys profile -t cuda,nvtx",
-    "modules": "",
-    "memory": "",
+    "modules": "PyTorch's profiler and with_stack=True",
+    "memory": "PyTorch's profiler and profile_memory=True",
     "records": "nsys profile --cuda-event-trace=true",
+    "regions": "torch.cuda.nvtx.range_push('name') and range_pop()",
+    "step": "around each step",
+    "host": "nsys profile -t cuda,nvtx",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""
 
