@@ -90,7 +90,8 @@ def load(  # noqa: PLR0913 - one argument per choice
 
     Args:
         path: a folder, a file (``.json``, ``.json.gz``, ``.json.zst``, one per rank; ``.sqlite``, ``.sqlite.gz``, of
-            one rank or several), a glob, several of these, or a map from rank to file; paths, or URLs such as ``s3://run42/*.json.gz``, which need fsspec and the store's package.
+            one rank or several), a glob, several of these, or a map from rank to file; paths, or URLs such as
+            ``s3://run42/*.json.gz``, which need fsspec and the store's package.
         ranks: read these ranks only.
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.

@@ -6,15 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
-
-from htagraph.core.arrays import Array
 from htagraph.trace.columns import MAX_RANKS, Device, Facts
-from htagraph.trace.nsys.database import ABSENT, Database, opened
+from htagraph.trace.nsys.database import Database, opened
 from htagraph.trace.nsys.rows import SOURCES
 from htagraph.trace.remote import TracePath
 
-__all__ = ["SETTINGS", "devices_of_contexts", "facts_of", "survey"]
+__all__ = ["SETTINGS", "facts_of", "survey"]
 
 SETTINGS: Mapping[str, str] = {
     "device": "nsys profile -t cuda",
@@ -36,6 +33,7 @@ _RANKS: Final = (
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )  # fmt: skip
 """Variables in which launchers say a process's rank and the size of the job, if nsys was started once per rank."""
+_ENVIRONMENT: Final = "DeviceEnvironment"
 _UTC_NS: Final = 10**18
 """ns since 1970, 2001: exports whose times are later were written with times that count from 1970 (``--ts-normalize``).
 Chosen: no recording takes 30 years. Doubled, such exports are not known until 2033."""
@@ -49,7 +47,7 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
 
 def facts_of(database: Database) -> Facts:
     """Return the facts of an open export."""
-    system = _system(database)
+    system = _pairs(database, "TARGET_INFO_SYSTEM_ENV")
     processes = _processes(database)
     rank, size = _rank(system) if len(processes) < 2 else (None, 0)
     host = str(system.get("Hostname") or "")
@@ -66,10 +64,6 @@ def _pairs(database: Database, table: str) -> dict[str, str]:
     return {str(name): str(value) for name, value in database.pairs(table, "name", "value").items()}
 
 
-def _system(database: Database) -> Mapping[str, str]:
-    return _pairs(database, "TARGET_INFO_SYSTEM_ENV")
-
-
 def _processes(database: Database) -> tuple[int, ...]:
     """Return the processes that used a device, in the order of their ranks: by device if each has one, else by id."""
     devices: dict[int, set[int]] = {}
@@ -83,7 +77,7 @@ def _processes(database: Database) -> tuple[int, ...]:
 
 def _rank(system: Mapping[str, str]) -> tuple[int | None, int]:
     """Return (rank, size of the job) as the environment of nsys says them; (None, 0) if it does not."""
-    environment = dict(re.findall(r"(?:^|;)([A-Z_]+)=(\d{1,7})(?=;|$)", system.get("DeviceEnvironment", "")))
+    environment = dict(re.findall(r"(?:^|;)([A-Z_]+)=(\d{1,7})(?=;|$)", system.get(_ENVIRONMENT, "")))
     for rank, size in _RANKS:
         if rank in environment and size in environment and 1 < int(environment[size]) <= MAX_RANKS:
             return int(environment[rank]), int(environment[size])
@@ -122,8 +116,8 @@ def _written(database: Database) -> dict[str, Any]:
     """Return the small tables of names and values."""
     tables = ("META_DATA_CAPTURE", "META_DATA_EXPORT", "TARGET_INFO_SYSTEM_ENV")
     written: dict[str, Any] = {table: found for table in tables if (found := _pairs(database, table))}
-    names = database.pairs("PROCESSES", "pid", "name")
-    return {**written, "PROCESSES": names} if names else written
+    written.get("TARGET_INFO_SYSTEM_ENV", {}).pop(_ENVIRONMENT, None)  # it may hold passwords
+    return written | {"PROCESSES": database.pairs("PROCESSES", "pid", "name")}
 
 
 def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
@@ -132,12 +126,7 @@ def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
         (question, f"no {what} were recorded", f"nsys profile {setting}")
         for table, question, what, setting in (
             ("CUPTI_ACTIVITY_KIND_RUNTIME", "what the host does", "calls of CUDA", "-t cuda"),
-            (
-                "NVTX_EVENTS",
-                "operators, named regions",
-                "NVTX ranges",
-                "-t nvtx, emit_nvtx() or range_push() in the code",
-            ),
+            ("NVTX_EVENTS", "operators, regions", "NVTX ranges", "-t nvtx, emit_nvtx() or range_push() in the code"),
             ("OSRT_API", "waits for the operating system", "calls of the operating system", "-t osrt"),
         )
         if not database.count(table)
@@ -147,17 +136,3 @@ def _lacks(database: Database) -> tuple[tuple[str, str, str], ...]:
         why = f"{whole} launches of CUDA graphs were recorded as a whole: their kernels are unknown"
         lacks.append(("kernels of CUDA graphs", why, "nsys profile --cuda-graph-trace=node"))
     return tuple(lacks)
-
-
-def devices_of_contexts(
-    database: Database, process: Array, context: Array, device: Array
-) -> dict[tuple[int, int], int]:
-    """Return the device of each (process, context), as the file's work says; synchronizations name the wrong one."""
-    known = (process != ABSENT) & (context != ABSENT) & (device != ABSENT)
-    keys = np.unique(np.stack([process, context, device])[:, known], axis=1)
-    found = {(of, number): which for of, number, which in keys.T.tolist()}
-    names = ("processId", "contextId", "deviceId")
-    table = database.numbers("TARGET_INFO_CUDA_CONTEXT_INFO", names)
-    rows = zip(*(table[name].tolist() for name in names), strict=True) if len(table) == len(names) else ()
-    ids = {int(of) & (1 << 24) - 1: int(of) for of in np.unique(process[process != ABSENT]).tolist()}
-    return {(ids.get(of, of), number): which for of, number, which in rows} | found

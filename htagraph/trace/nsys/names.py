@@ -14,7 +14,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.naming import is_autograd_node, is_backward, step_number
 
 __all__ = [
-    "NCCL", "Operator", "Range", "call", "collective", "copy_name", "domain_of", "forward_threads", "is_node",
+    "NCCL", "Operator", "call", "collective", "copy_name", "domain_of", "forward_threads", "is_node",
     "operator", "steps",
 ]  # fmt: skip
 
@@ -136,16 +136,9 @@ def collective(payload: str) -> dict[str, Any]:
     return flat
 
 
-class Range(NamedTuple):
-    """Ranges that may be steps: of one process, outside of other ranges that may be."""
-
-    name: Sequence[str]
-    start: Array
-    end: Array
-    thread: Array
-
-
-def steps(ranges: Range, window: tuple[int, int]) -> tuple[str, dict[int, int]]:
+def steps(
+    names: Sequence[str], start: Array, end: Array, thread: Array, window: tuple[int, int]
+) -> tuple[str, dict[int, int]]:
     """Return (the name that steps have in common, the number of the step that each range is, by its position).
 
     Steps are ranges that repeat on one thread, that do not overlap, and that cover a rank's time, from its first launch
@@ -154,26 +147,26 @@ def steps(ranges: Range, window: tuple[int, int]) -> tuple[str, dict[int, int]]:
 
     Example:
         >>> names, at = ["iter 3", "iter 4", "loss"], np.array([0, 10, 12])
-        >>> steps(Range(names, at, at + 9, 0 * at), (1, 19))
+        >>> steps(names, at, at + 9, 0 * at, (1, 19))
         ('iter #', {0: 3, 1: 4})
     """
     groups: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
-    for row in np.lexsort((-ranges.end, ranges.start)).tolist():
-        groups[_NUMBER.sub("#", ranges.name[row]), int(ranges.thread[row])].append(row)
-    if any(step_number(name) is not None for name in ranges.name):
+    if any(step_number(name) is not None for name in names):
         return "", {}
+    for row in np.lexsort((-end, start)).tolist():
+        groups[_NUMBER.sub("#", names[row]), int(thread[row])].append(row)
     best: tuple[bool, float, int, str, list[int]] = (False, 0.0, 0, "", [])
     for (name, _), rows in groups.items():
-        start, end = ranges.start[rows], ranges.end[rows]
+        first, last = start[rows], end[rows]
         named = _STEP.search(name) is not None
-        if len(rows) < 2 or (start[1:] < end[:-1]).any() or (not named and "#" in name):  # parts, such as layer 3
+        if len(rows) < 2 or (first[1:] < last[:-1]).any() or (not named and "#" in name):  # parts, such as layer 3
             continue
-        inside = np.minimum(end, window[1]) - np.maximum(start, window[0])
+        inside = np.minimum(last, window[1]) - np.maximum(first, window[0])
         share = float(np.maximum(inside, 0).sum()) / max(1, window[1] - window[0])
         if share >= (_NAMED_STEPS if named else _ANY_STEPS):
             best = max(best, (named, round(share, 2), -len(rows), name, rows))
     *_, name, rows = best
-    numbers = [_number(ranges.name[row]) for row in rows]
+    numbers = [_number(names[row]) for row in rows]
     ascend = all(number is not None for number in numbers) and numbers == sorted(set(numbers))  # type: ignore[type-var]
     return name, {row: int(numbers[at] or 0) if ascend else at for at, row in enumerate(rows)}
 

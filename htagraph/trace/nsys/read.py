@@ -24,9 +24,9 @@ from htagraph.trace.columns import (
 )
 from htagraph.trace.kept import Extents, Frames, Sieve
 from htagraph.trace.nsys.database import ABSENT, Database, opened
-from htagraph.trace.nsys.facts import devices_of_contexts, facts_of
-from htagraph.trace.nsys.names import NCCL, Range, steps
-from htagraph.trace.nsys.rows import MARK, SOURCES, EventRows, Source, alike, read_rows, thread_of
+from htagraph.trace.nsys.facts import facts_of
+from htagraph.trace.nsys.names import NCCL, steps
+from htagraph.trace.nsys.rows import SOURCES, EventRows, Source, alike, thread_of
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = ["columns"]
@@ -40,7 +40,6 @@ _RANGES: Final = "NVTX_EVENTS"
 _UNNAMED: Final = "(no name)"
 _ABOUT: Final = frozenset({"CUPTI_ACTIVITY_KIND_CUDA_EVENT", "DIAGNOSTIC_EVENT", "CUDA_GRAPH_EVENTS", "ANALYSIS_FILE"})
 """Tables with times that are no events, or that other rows refer to."""
-_MISSING: Final = {"bandwidth_gb_s": -1.0}
 
 
 @dataclass(eq=False)
@@ -131,8 +130,8 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
             first += database.count(source.table)
             continue
         where, positions = database.of_process(source.table, process)
-        rows = read_rows(database, source, where)
-        rows = _on_right_device(database, tables, rows) if source.table == _SYNCS else rows
+        rows = source.read(database, source.table, where)
+        rows = _on_right_device(tables, rows) if source.table == _SYNCS else rows
         _report_foreign(database, source, process, ranks, log)
         kept, names = _kept(source, rows, process, log)
         index = first + (np.arange(len(kept)) if positions is None else positions)
@@ -156,42 +155,33 @@ def _report_foreign(
 def _kept(source: Source, rows: EventRows, process: int | None, log: IssueLog) -> tuple[Mask, int]:
     """Return (which rows are events that can be read, how many are none); report the others."""
     other = (rows.process != process) & (rows.process != ABSENT) & (process is not None)
-    is_event, moments = rows.category >= 0, source.categories.index(MARK) if MARK in source.categories else ABSENT
-    mark = rows.category == moments
-    own = is_event & ~other
-    timed = (rows.start != ABSENT) & ((rows.end != ABSENT) | mark)
+    is_event, last = rows.category >= 0, np.maximum(np.abs(rows.start), np.abs(rows.end))
+    own, timed = is_event & ~other, (rows.start != ABSENT) & (rows.end != ABSENT)
     log.add("time_missing", f"rows of {source.table} without a start or an end; dropped", int((own & ~timed).sum()))
-    sound = ((rows.end >= rows.start) | mark) & (np.abs(rows.start) < _MOST_NS) & (mark | (np.abs(rows.end) < _MOST_NS))
-    wrong = own & timed & ~sound
+    kept = own & timed & (rows.end >= rows.start) & (last < _MOST_NS)
+    wrong = own & timed & ~kept
     if wrong.any():
         at = int(np.argmax(wrong))
         detail = f"rows of {source.table} whose times cannot be, such as {rows.start[at]} to {rows.end[at]} ns; dropped"
         log.add("time_corrupt", detail, int(wrong.sum()))
-    kept = own & timed & sound
-    unending = kept & mark & (rows.end == ABSENT) & ~rows.instant if rows.instant is not None else ~own & own
-    log.add("range_open", "ranges without an end, which came after the recording; kept as moments", int(unending.sum()))
-    unnamed = kept & (rows.name < 0)
-    log.add(
-        "name_missing", f"rows of {source.table} whose name is not in the file; read as {_UNNAMED}", int(unnamed.sum())
-    )
+    log.add("range_open", "ranges without an end, which came after the recording; kept as moments", rows.open)
+    nameless = int((kept & (rows.name < 0)).sum())
+    log.add("name_missing", f"rows of {source.table} whose name is not in the file; read as {_UNNAMED}", nameless)
     return kept, int((~is_event & ~other).sum())
 
 
-def _on_right_device(database: Database, tables: Sequence[_Kept], rows: EventRows) -> EventRows:
-    """Return synchronizations on the devices of their contexts."""
-    work = [table.rows for table in tables if table.source.on_device]
-    nothing = np.zeros(0, np.int64)
-    known = (np.concatenate([nothing, *of]) for of in (
-        [each.process for each in work], *([each.args[name] for each in work] for name in ("context", "device")),
-    ))  # fmt: skip
-    devices = devices_of_contexts(database, *known)
-    keys = np.stack([rows.process, rows.args["context"]])
-    _, first, number = np.unique(alike(*keys), return_index=True, return_inverse=True)
-    right = np.array([*(devices.get((of, context), -1) for of, context in keys[:, first].T.tolist()), -1], np.int64)
-    device = np.where(right[number] >= 0, right[number], rows.args["device"])
-    return replace(
-        rows, args=rows.args | {"device": device}, lane=(np.where(device == ABSENT, -1, device), rows.lane[1])
-    )
+def _on_right_device(tables: Sequence[_Kept], rows: EventRows) -> EventRows:
+    """Return synchronizations on the devices of their contexts, as the process's work says; they name the wrong one."""
+    devices: dict[int, int] = {}
+    for table in tables:
+        if table.source.on_device:
+            pairs = np.stack([table.rows.args[name][table.kept] for name in ("context", "device")])
+            devices |= dict(np.unique(pairs, axis=1).T.tolist())
+    context, number = np.unique(rows.args["context"], return_inverse=True)
+    right = np.array([*(devices.get(each, ABSENT) for each in context.tolist()), ABSENT], np.int64)[number.ravel()]
+    device = np.where(right == ABSENT, rows.args["device"], right)
+    lane = np.where(device == ABSENT, -1, device), rows.lane[1]
+    return replace(rows, args=rows.args | {"device": device}, lane=lane)
 
 
 def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
@@ -208,10 +198,8 @@ def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
         return tables
     begin = min(int(table.rows.start[table.kept].min()) for table in window)
     end = max(int(table.rows.end[table.kept].max()) for table in window)
-    candidates = Range(
-        [rows.names[code] for code in rows.name[at].tolist()], rows.start[at], rows.end[at], rows.lane[1][at]
-    )
-    pattern, numbers = steps(candidates, (begin, end))
+    called = [rows.names[code] for code in rows.name[at].tolist()]
+    pattern, numbers = steps(called, rows.start[at], rows.end[at], rows.lane[1][at], (begin, end))
     names, name = list(rows.names), rows.name.copy()
     for row, number in numbers.items():
         name[at[row]] = len(names)
@@ -225,14 +213,9 @@ def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
 def _add(into: _Collected, table: _Kept, sieve: Sieve | None) -> None:
     """Append the kept rows of a table."""
     rows, kept = table.rows, np.flatnonzero(table.kept)
-    is_mark = MARK in table.source.categories
-    start = rows.start[kept]
-    end = np.where(rows.end[kept] == ABSENT, start, rows.end[kept]) if is_mark else rows.end[kept]
+    start, duration = rows.start[kept], rows.end[kept] - rows.start[kept]
     names = into.coded(into.names, [*rows.names, _UNNAMED], rows.name[kept] % (len(rows.names) + 1))
     category = into.coded(into.categories, table.source.categories, rows.category[kept])
-    duration = end - start
-    if is_mark:
-        duration[category == into.categories[MARK]] = 0
     pid, tid = (column[kept] for column in rows.lane)
     _, one, of = np.unique(alike(pid, tid), return_index=True, return_inverse=True)
     lanes = zip(pid[one].tolist(), tid[one].tolist(), strict=True)
@@ -272,9 +255,7 @@ def _finished(into: _Collected, sieve: Sieve | None, log: IssueLog, path: TraceP
     if not -_MOST_NS < base + extent.first <= base + extent.last + extent.longest < _MOST_NS:
         msg = f"{path}: times beyond the year 2115: the start of the session, or an event's time, is damaged"
         raise TraceError(msg)
-    args = {
-        name: SparseColumn(as_array(rows), as_array(values), -1) for name, (rows, values) in part.args.items()
-    }  # fmt: skip
+    args = {name: SparseColumn(as_array(rows), as_array(each), -1) for name, (rows, each) in part.args.items()}
     events = Events(
         index=part.column("index"), name=part.column("name"), category=part.column("category"),
         lane=part.column("lane"), start=start + base, duration=duration, args=args,

@@ -13,8 +13,8 @@ from htagraph.trace.nsys.database import ABSENT, Database, words_of
 from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_of, forward_threads, is_node, operator
 
 __all__ = [
-    "CATEGORIES", "MARK", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "payloads", "process_of", "read_rows",
-    "sync_kinds", "thread_of",
+    "CATEGORIES", "MARK", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "process_of", "sync_kinds",
+    "thread_of",
 ]  # fmt: skip
 
 GRAPH, MARK, OS_BESIDE = "cuda_graph", "nvtx_mark", "os_runtime_beside"
@@ -30,14 +30,14 @@ _MEMORY: Final = {
 }  # fmt: skip
 _SYNCS: Final = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
 _BOTH, _SENT, _RECEIVED = ("in_msg_nelems", "out_msg_nelems"), ("in_msg_nelems",), ("out_msg_nelems",)
-_PUSHED, _STARTED, _MARKED, _DOMAIN = (59, 70), (60, 71), (34, 65), 75
-"""Numbers of ``ENUM_NSYS_EVENT_TYPE``: ranges on a thread, ranges that may end on another one, marks, and names of
-domains; the second of a pair is of ranges that came from a text file."""
+_MARKS, _DOMAIN = (34, 65), 75
+_NAMES: Final = (33, 39, 64, 72, 73, 74, _DOMAIN, 76, 97, 98, 99)
+"""Numbers of ``ENUM_NSYS_EVENT_TYPE`` that only name something; all but these and marks are ranges."""
 
 
 @dataclass(frozen=True, eq=False)
 class EventRows:
-    """EventRows of one table as columns; numbers that a row lacks are `ABSENT`."""
+    """Rows of one table as columns; numbers that a row lacks are `ABSENT`."""
 
     start: Array
     end: Array
@@ -54,8 +54,8 @@ class EventRows:
     """Numbers by column of `Events.args`."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     """Texts by column, empty where a row has none."""
-    instant: Array | None = None
-    """Which rows are moments by their kind."""
+    open: int = 0
+    """Number of ranges without an end."""
 
 
 class Source(NamedTuple):
@@ -81,11 +81,6 @@ def thread_of(ids: Array) -> tuple[Array, Array]:
     """
     mask = (1 << _ID_BITS) - 1
     return np.where(ids == ABSENT, -1, ids >> _ID_BITS & mask), np.where(ids == ABSENT, -1, ids & mask)
-
-
-def read_rows(database: Database, source: Source, where: str = "") -> EventRows:
-    """Return the rows of a table, or those that meet a condition in SQL."""
-    return source.read(database, source.table, where)
 
 
 class _Columns:
@@ -267,13 +262,13 @@ def _plain(database: Database, table: str, where: str) -> EventRows:
 
 
 def _ranges(database: Database, table: str, where: str) -> EventRows:
-    found = _Columns(database, table, "eventType", "textId", "globalTid", "domainId", "jsonTextId", where=where)
+    found = _Columns(database, table, "eventType", "textId", "globalTid", "domainId", where=where)
     texts, text = _nvtx_texts(database, table, where, found)
     kind, domain = found["eventType"], found["domainId"]
     names: dict[str, int] = {}
     domains = _domains(texts, text, found)
-    name, category = np.full(found.count, -1), np.full(found.count, -1)
-    ranged, marked = np.isin(kind, (*_PUSHED, *_STARTED, ABSENT)), np.isin(kind, _MARKED)
+    marked, names_something = np.isin(kind, _MARKS), np.isin(kind, _NAMES)
+    unending = ~marked & ~names_something & (found["end"] == ABSENT)
     parsed = [operator(each) for each in texts]
     sequence_of = np.array([*(each.sequence if each else -1 for each in parsed), -1])
     is_operator = np.array([*(each is not None and each.is_operator for each in parsed), False])
@@ -282,16 +277,17 @@ def _ranges(database: Database, table: str, where: str) -> EventRows:
         names.setdefault(domain_of(each.name if (each := parsed[at]) else texts[at], domains.get(of, "")), len(names))
         if at >= 0 else -1 for at, of in zip(text[first].tolist(), domain[first].tolist(), strict=True)
     ]  # fmt: skip
-    name = np.array(short, np.int64)[number] if len(short) else name
-    category = np.where(marked | (ranged & (found["end"] == ABSENT)), 2, np.where(is_operator[text], 0, 1))
-    category[~(ranged | marked)] = -1
-    sequence = np.where(ranged, sequence_of[text], -1)
+    name = np.array([*short, -1], np.int64)[number]
+    category = np.where(marked | unending, 2, np.where(is_operator[text], 0, 1))
+    category[names_something] = -1
+    sequence = np.where(category < 2, sequence_of[text], -1)
     backward = np.array([*map(is_node, names), False])[name]
     args = {"sequence_number": sequence}
     forward = np.where(sequence >= 0, forward_threads(sequence, backward, thread_of(found["globalTid"])[1]), ABSENT)
     args |= {"fwd_thread_id": forward} if (sequence >= 0).any() else {}
     sizes = [each.sizes if each else "" for each in parsed]
-    rows = replace(_on_host(found, (list(names), name), category, **args), instant=marked)
+    rows = _on_host(found, (list(names), name), category, **args)
+    rows = replace(rows, end=np.where(category == 2, rows.start, rows.end), open=int(unending.sum()))
     rows.texts["input_dims"] = [sizes[at] if at >= 0 else "" for at in text.tolist()] if any(sizes) else []
     _add_collectives(database, table, where, rows)
     return rows
@@ -316,21 +312,10 @@ def _domains(texts: Sequence[str], text: Array, found: _Columns) -> dict[int, st
     return {int(found["domainId"][row]): texts[text[row]] for row in rows.tolist()}
 
 
-def payloads(database: Database, table: str, where: str = "") -> list[str]:
-    """Return the payload of each row as JSON, empty where there is none; nothing if no row has one."""
-    written = database.texts(table, "jsonText", where) if database.has(table, "jsonText") else []
-    if not database.has(table, "jsonTextId"):
-        return written
-    ids = database.numbers(table, ("jsonTextId",), where)["jsonTextId"]
-    registered = database.strings(ids)
-    written = written or [""] * len(ids)
-    return [text or registered.get(number, "") for text, number in zip(written, ids.tolist(), strict=True)]
-
-
 def _add_collectives(database: Database, table: str, where: str, rows: EventRows) -> None:
     """Add what NCCL's ranges say of their collectives, where the export holds payloads as text."""
     nccl = {number for number, name in enumerate(rows.names) if name.startswith(f"{NCCL}:")}
-    written = payloads(database, table, where) if nccl else []
+    written = database.texts(table, "jsonText", where) if nccl and database.has(table, "jsonText") else []
     if not written:
         return
     columns = {name: np.full(len(rows.start), ABSENT) for name in ("group_size", *_BOTH)}
