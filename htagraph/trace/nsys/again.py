@@ -102,19 +102,22 @@ def event(trace: Trace, index: int) -> Event:
     with opened(trace.unchanged_path()) as database:
         for source, first, count in _tables(database):
             if first <= index < first + count:
-                args = _all(database, source.table, f"LIMIT 1 OFFSET {index - first}")[0]
-                break
-        else:
-            msg = f"{database.path}: has no event {index}; was the file changed since it was loaded?"
-            raise TraceError(msg)
-    raw: dict[str, Any] = {"ph": "X", "args": args | collective(str(args.get("payload", "")))}
-    events = trace.events
-    for at in np.flatnonzero(events.index == index).tolist():
-        pid, tid = trace.lanes[events.lane[at]]
-        raw |= {"name": trace.names[events.name[at]], "cat": trace.categories[events.category[at]]}
-        raw |= {"pid": pid, "tid": tid, "dur": int(events.duration[at]) / 1000}
-        raw["ts"] = (int(events.start[at]) - trace.facts.origin_ns) / 1000
-    return parse_event(raw)
+                return parse_event(_raw(database, source, index - first))
+        msg = f"{database.path}: has no event {index}; was the file changed since it was loaded?"
+        raise TraceError(msg)
+
+
+def _raw(database: Database, source: Source, number: int) -> dict[str, Any]:
+    """Return a row of a table as an event, with the times of the file, µs."""
+    which = f"LIMIT 1 OFFSET {number}"
+    args = _all(database, source.table, which)[0]
+    row = f"WHERE rowid = (SELECT rowid FROM {quoted(source.table)} NOT INDEXED {which})"
+    rows = source.read(database, source.table, row)
+    names, kinds = [*rows.names, ""], [*source.categories, ""]
+    start, end = int(rows.start[0]), int(rows.end[0])
+    raw = {"ph": "X", "name": names[rows.name[0]], "cat": kinds[rows.category[0]], "ts": start / 1000}
+    lane = {"pid": int(rows.lane[0][0]), "tid": int(rows.lane[1][0])}
+    return raw | lane | {"dur": (end - start) / 1000, "args": args | collective(str(args.get("payload", "")))}
 
 
 def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: bool) -> dict[str, Array]:

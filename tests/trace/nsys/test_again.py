@@ -19,6 +19,17 @@ def test_rows_are_read_again_with_the_keys_of_all_formats(tmp_path: Path) -> Non
     with sqlite3.connect(path) as database:
         database.execute(f"UPDATE {KERNELS} SET streamId = 'seven' WHERE rowid = 2")
     database.close()
+    whole = hg.load(path)
+    event = whole.event(int(whole.select(kind="op").activities[1]))
+    assert (event.name, event.cat, event.tid, event.ts_ns, event.dur_ns) == (
+        "aten::mm",
+        "cpu_op",
+        152,
+        1_010_000,
+        80_000,
+    )
+    written = hg.critical_path(whole).to_perfetto(tmp_path / "path.json")  # activities, as no events can be copied
+    assert written.slices > len(whole.select(kind="device").activities)
     checked = check_arguments(path).set_index(["category", "argument"])
     row = checked.loc[("kernel", "streamId")]
     assert row[["events", "wrong", "example"]].tolist() == [2, 1, "'seven'"]
