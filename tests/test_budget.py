@@ -19,7 +19,7 @@ LINES, FILES, CLASSES, CONSTANTS = 74_070, 358, 458, 334
 makes steps long, levers that a person can pull, and names that users of HTA import. 290 more since large jobs are fast:
 readings replayed in runs, packed files unpacked in parts, saved graphs checked; and since locks are waits. 1,630 more
 for exports of Nsight Systems: a reader, files of several ranks, and settings in the words of each profiler."""
-TEST_LINES = 53_170
+TEST_LINES = 53_180
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600
