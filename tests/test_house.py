@@ -198,7 +198,10 @@ _NAMED = re.compile(
 )
 
 
-_MAY_NAME = (PACKAGE / "core" / "naming.py", PACKAGE / "core" / "flops.py", PACKAGE / "trace" / "kineto" / "events")
+_MAY_NAME = (
+    PACKAGE / "core" / "naming.py", PACKAGE / "core" / "flops.py", PACKAGE / "trace" / "kineto" / "events",
+    PACKAGE / "trace" / "nsys",
+)  # fmt: skip
 """Modules that know events by name: what names mean, which operators have a formula, and the schema of files."""
 
 

@@ -21,13 +21,13 @@ from htagraph.core.kinds import ActivityKind
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
     "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming",
-    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers",
-    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
-    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready",
-    "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "matches",
-    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob",
+    "has_loader_workers", "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward",
+    "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving",
+    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
+    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel",
+    "is_wait", "is_whole_graph", "matches", "names_like", "names_that", "operator_of_frame", "short_name",
+    "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -71,7 +71,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
+DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cuda_graph", "mtia_ccp_events"})
 """Categories whose events are work on a device stream."""
 RUNTIME_CATEGORIES = frozenset({
     "cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "xpu_driver",
@@ -80,7 +80,7 @@ RUNTIME_CATEGORIES = frozenset({
 """Categories whose events are runtime or driver calls on a host thread."""
 FRAME = "python_function"
 """The category of calls of Python functions."""
-HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", FRAME}
+HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", "os_runtime", FRAME}
 """Categories whose events run on host threads and nest."""
 COUNTER_RANGE = "cuda_profiler_range"
 """The category of CUPTI's profiler ranges: one per kernel, with the kernel's hardware counters as arguments."""
@@ -135,7 +135,10 @@ class Naming:
 
 DEFAULT_NAMING = Naming()
 
-_FIXED = {"cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "python_function": ActivityKind.PYTHON}
+_FIXED = {
+    "cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "os_runtime": ActivityKind.RUNTIME,
+    "python_function": ActivityKind.PYTHON,
+}  # fmt: skip
 
 
 def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> ActivityKind:
@@ -307,6 +310,9 @@ is_source_frame = _named(
 )
 
 # runtime and driver calls, and kernels
+is_whole_graph = _named(
+    r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded one by one"
+)
 is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
 is_kernel_launch = _named(
     r"^(?-i:(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel)",
@@ -431,7 +437,9 @@ def short_name(name: str) -> str:
         return name
     plain: list[str] = []
     depth = 0
-    signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
+    signature = (
+        name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").replace("->", "").removesuffix(" const")
+    )
     for letter in signature.replace(_CALL, _CALL_KEPT):
         if letter in "<(":
             if not depth and plain and plain[-1].isspace():

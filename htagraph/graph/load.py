@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, SelectionError, TraceError
+from htagraph.core.errors import HtagraphError, Issue, OtherFileError, RankError, SelectionError, TraceError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
     DEFAULT_NAMING,
@@ -86,11 +86,12 @@ def load(  # noqa: PLR0913 - one argument per choice
     python: bool | None = None,
     engine: Any = None,
 ) -> DependencyGraph | DistributedJob:
-    """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
+    """Return the dependency graph of a job recorded in Kineto traces or exports of Nsight Systems.
 
     Args:
-        path: a folder, a file (``.json``, ``.json.gz``, ``.json.zst``), a glob, several of these, or a map from rank to
-            file; paths, or URLs such as ``s3://run42/*.json.gz``, which need fsspec and the store's package.
+        path: a folder, a file (``.json``, ``.json.gz``, ``.json.zst``, one per rank; ``.sqlite``, ``.sqlite.gz``, of
+            one rank or several), a glob, several of these, or a map from rank to file; paths, or URLs such as
+            ``s3://run42/*.json.gz``, which need fsspec and the store's package.
         ranks: read these ranks only.
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.
@@ -170,20 +171,20 @@ def _parts(  # noqa: PLR0913 - what `load` was given
         skipped.append(Issue(str(path), "file_skipped", str(error), 1))
 
     def leave_out(path: TracePath, why: HtagraphError) -> None:
-        kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
+        kind = why.code if isinstance(why, OtherFileError) else "made_by_htagraph"
         skipped.append(Issue(str(path), kind, str(why).removeprefix(f"{path}: "), 1))
 
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     first, then = (progress, progress) if time is None else _halves(progress)
-    surveyed: dict[TracePath, Surveyed | HtagraphError] = {}
+    surveyed: dict[RankedFile, Surveyed | HtagraphError] = {}
     spans = None
     if time is not None:
-        surveyed = {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), first)}
+        surveyed = {file: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), first)}
         common = _common(surveyed.values())
         spans = {
-            path: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
-            for path, each in surveyed.items()
+            file: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
+            for file, each in surveyed.items()
         }
     each = partial(_part, naming=naming, wanted=wanted, spans=spans)
     by_rank: dict[int, RankPart] = {}
@@ -210,6 +211,7 @@ def _parts(  # noqa: PLR0913 - what `load` was given
 def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:
     """Yield an issue for each set of ranks whose files hold the same bytes, of files on the disk."""
     on_disk = [(trace.path, trace.rank) for trace in traces if isinstance(trace.path, Path)]
+    on_disk = list({path: (path, rank) for path, rank in on_disk}.values())  # one file may hold several ranks
     by_size, alike = Counter(path.stat().st_size for path, _ in on_disk), defaultdict(list)
     for path, rank in on_disk:
         if by_size[path.stat().st_size] > 1:
@@ -233,21 +235,20 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
 
 def _part(
     file: RankedFile, *, naming: Naming, wanted: Wanted, progress: Callable[[int], None], compiled: bool,
-    spans: Mapping[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
+    spans: Mapping[RankedFile, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
 ) -> RankPart | HtagraphError:  # fmt: skip
-    read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled)
+    read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled, part=file.part)
     try:
         if spans is not None:
-            found = spans[file.path]
+            found = spans[file]
             if isinstance(found, HtagraphError):
                 return found
             return thin_part_of(read, replace(wanted, span=found[1]), naming, found[0])
         if wanted.steps is not None and json_bytes(file.path) >= _LARGE_BYTES:
             size = file.path.stat().st_size
-            before = partial(read_trace, file.path, file.rank_in, lambda at: progress(at // 2), compiled=compiled)
-            read = partial(
-                read_trace, file.path, file.rank_in, lambda at: progress((size + at) // 2), compiled=compiled
-            )
+            again = partial(read_trace, file.path, file.rank_in, compiled=compiled, part=file.part)
+            before = partial(again, progress=lambda at: progress(at // 2))
+            read = partial(again, progress=lambda at: progress((size + at) // 2))
             return thin_part_of(read, wanted, naming, survey(before, wanted))
         return part_of(read, wanted, naming)
     except HtagraphError as error:
@@ -304,7 +305,8 @@ def _surveyed(
     file: RankedFile, *, wanted: Wanted, progress: Callable[[int], None], compiled: bool
 ) -> Surveyed | HtagraphError:
     try:
-        return survey(partial(read_trace, file.path, file.rank_in, progress, compiled=compiled), wanted)
+        read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled, part=file.part)
+        return survey(read, wanted)
     except HtagraphError as error:
         return error
     except MemoryError:

@@ -355,6 +355,12 @@ class Facts:
     """Whether CUPTI recorded the device."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """How `htagraph.profile` made the recording; empty if it did not."""
+    processes: tuple[int, ...] = ()
+    """What tells apart the processes that are ranks, in the order of their ranks; empty where a file is one rank."""
+    names_records: bool = True
+    """Whether waits for events name the record that they wait for, where it is in the file."""
+    lacks: tuple[tuple[str, str, str], ...] = ()
+    """(question, why it has no full answer, what to record with) for what the profiler could have recorded."""
     exported: bool = False
     """Whether htagraph exported the file from recordings."""
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -39,6 +39,7 @@ from htagraph.core.naming import (
     step_number,
     transfer_direction,
 )
+from htagraph.trace import nsys
 from htagraph.trace.kineto.events import MODELS
 
 names = st.lists(st.text(alphabet="abAB_", max_size=4), min_size=1, max_size=5)
@@ -77,7 +78,7 @@ def test_an_exact_glob_is_one_line_that_fits_its_name_and_no_printable_other(nam
 
 
 def test_every_category_is_one_of_the_schema() -> None:
-    assert {COUNTER_RANGE, DEVICE_ANNOTATION} | DEVICE_CATEGORIES | HOST_CATEGORIES <= set(MODELS)
+    assert {COUNTER_RANGE, DEVICE_ANNOTATION} | DEVICE_CATEGORIES | HOST_CATEGORIES <= {*MODELS, *nsys.CATEGORIES}
 
 
 def test_no_category_is_on_host_and_device() -> None:
