@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.computing import in_parts
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.trace.columns import SparseColumn
@@ -76,7 +76,8 @@ class Activities:
     step: npt.NDArray[np.int32]
     """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside of steps."""
     parent: npt.NDArray[np.int32]
-    """The innermost activity that encloses this one on its thread; -1 for none and for device work."""
+    """The innermost activity that encloses this one on its thread; for work of a replayed CUDA graph the innermost frame
+    that a capture has around it (`construction.borrowing`); -1 for none and for other device work."""
     cause: npt.NDArray[np.int32]
     """For device work: the launch that enqueued it, or, where that is missing, the operator with its External id; -1 if
     unknown and for host activities."""
@@ -120,6 +121,12 @@ class Activities:
     def on_device(self) -> Mask:
         """Which activities ran on a device stream."""
         return frozen(of_kinds(self.kind, DEVICE))
+
+    @cached_property
+    def borrowed(self) -> Mask:
+        """Which activities are frames that a capture lent to the kernels of a CUDA graph."""
+        lent = self.args.get("captured_event")
+        return frozen(marked(np.zeros(0, np.int32) if lent is None else lent.rows, len(self)))
 
     def of_rank(self, rank: int) -> slice:
         """Return the rows of a rank's activities as a slice; empty for a rank without activities."""

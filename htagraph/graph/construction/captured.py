@@ -1,0 +1,194 @@
+"""What a capture's recording tells of kernels: how each of them looks, and the operators, modules and annotations around it.
+
+A capture is a recording in which the kernels of a CUDA graph were launched one by one: an eager warm-up, or the capture
+itself, of which only the calls are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from htagraph.core.arrays import Array, Ints
+from htagraph.core.kinds import DEVICE_WORK, FRAMES, OPERATORS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.naming import is_graph_launch, is_module_frame, names_that
+from htagraph.graph.activities import Activities
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.trace.columns import Trace
+from htagraph.trace.readers import reader_of
+
+__all__ = ["Capture", "Frame", "Label", "Look", "looks_of", "replayed", "shared"]
+
+Look = tuple[str, Any, Any]
+_SIZES = ("grid", "block", "bytes")
+_SHAPES = ("Input Dims", "Input dims", "Input type")
+_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """An operator, module, Python function or annotation around a kernel in a capture's recording."""
+
+    row: int
+    """Its activity in the capture's graph."""
+    kind: int
+    name: str
+    shapes: tuple[Any, ...] | None = None
+    """Shapes and types of an operator's inputs, as in the file; None where they are not known, or not the same."""
+    modules: tuple[Frame, ...] = ()
+    """The modules around the forward operator that a backward operator belongs to, the outermost first."""
+
+    @property
+    def alike(self) -> tuple[int, str]:
+        """What two frames have in common that say the same of a kernel."""
+        return self.kind, self.name
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the frame is an operator; else it is a region of code."""
+        return self.kind in OPERATORS
+
+
+Label = tuple[Frame, ...]
+"""What is known of a kernel: the frames around it, the outermost first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """A recording of which kernels tell their operators."""
+
+    graph: DependencyGraph
+    rank: int
+    number: int
+    """Which of `DependencyGraph.captures` is its file."""
+
+    @property
+    def trace(self) -> Trace:
+        """Its file, without activities."""
+        return self.graph.traces[self.rank]
+
+    @cached_property
+    def work(self) -> Ints:
+        """Its kernels and copies that no CUDA graph launched, in the order in which they were launched."""
+        acts = self.graph.activities
+        rows = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK))
+        rows = rows[~replayed(acts, self.graph.names)[rows]]
+        asked = np.where(acts.cause[rows] >= 0, acts.start[acts.cause[rows]], acts.start[rows])
+        return rows[np.lexsort((acts.start[rows], asked))]
+
+    @cached_property
+    def looks(self) -> list[Look]:
+        """How each of `work` looks."""
+        return looks_of(self.graph.activities, self.graph.names, self.trace, self.work)
+
+    def label(self, activity: int) -> Label:
+        """Return the frames around a kernel or a call, the outermost first; not the steps."""
+        owner = int(self.graph.tree.parent[activity])
+        if owner not in self._labels:
+            self._labels[owner] = tuple(self._frame(row) for row in reversed([*self._above(owner)]))
+        return self._labels[owner]
+
+    @cached_property
+    def _labels(self) -> dict[int, Label]:
+        return {}
+
+    def _above(self, row: int) -> Iterator[int]:
+        kind, parent = self.graph.activities.kind, self.graph.tree.parent
+        while row >= 0:
+            if kind[row] in (*FRAMES, *OPERATORS) and kind[row] != ActivityKind.STEP:
+                yield row
+            row = int(parent[row])
+
+    def _frame(self, row: int) -> Frame:
+        graph = self.graph
+        frame = Frame(row, int(graph.activities.kind[row]), graph.names[graph.activities.name[row]])
+        if not frame.is_operator:
+            return frame
+        forward = self._forward.get(row, -1)
+        above = reversed([*self._above(forward)]) if forward >= 0 else ()
+        modules = tuple(each for each in map(self._region, above) if is_module_frame(each.name))
+        return Frame(frame.row, frame.kind, frame.name, self._shapes.get(row), modules)
+
+    def _region(self, row: int) -> Frame:
+        return Frame(row, int(self.graph.activities.kind[row]), self.graph.names[self.graph.activities.name[row]])
+
+    @cached_property
+    def _forward(self) -> dict[int, int]:
+        """The forward operator of each backward one; empty where no modules were recorded, which it is asked for."""
+        edges, names = self.graph.edges, self.graph.names
+        if not names_that(is_module_frame, names).any():
+            return {}
+        backward = edges.kind == EdgeKind.AUTOGRAD
+        ends = zip((edges.target[backward] >> 1).tolist(), (edges.source[backward] >> 1).tolist(), strict=True)
+        return dict(ends)
+
+    @cached_property
+    def _shapes(self) -> dict[int, tuple[Any, ...]]:
+        """Shapes and types of the inputs of operators that have any; the file is read again."""
+        acts = self.graph.activities
+        rows = np.flatnonzero((acts.kind == ActivityKind.OP) & self.graph.tree.around(acts.kind >= DEVICE_WORK[0]))
+        if not len(rows):
+            return {}
+        found = reader_of(self.trace).arguments(self.trace.unchanged_path(), _SHAPES, acts.event[rows], as_text=True)
+        texts = zip(*(found[name].tolist() for name in _SHAPES), strict=True)
+        return {row: each for row, each in zip(rows.tolist(), texts, strict=True) if any(each)}
+
+
+def replayed(acts: Activities, names: Sequence[str]) -> Array:
+    """Return which activities are kernels and copies that a launch of a CUDA graph started."""
+    launch = (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, names)[acts.name]
+    return of_kinds(acts.kind, DEVICE_WORK) & (acts.cause >= 0) & launch[acts.cause]
+
+
+def looks_of(acts: Activities, names: Sequence[str], trace: Trace, rows: Array) -> list[Look]:
+    """Return what tells kernels and copies apart: the name, the grid, and the block or the bytes.
+
+    None for what the file does not have.
+    """
+    found = reader_of(trace).arguments(trace.unchanged_path(), _SIZES, acts.event[rows], as_text=True)
+    grid, block, size = ([each and b"".join(each.split()) for each in found[name].tolist()] for name in _SIZES)
+    copies = (acts.kind[rows] == ActivityKind.MEMORY).tolist()
+    texts = map(names.__getitem__, acts.name[rows].tolist())
+    return [
+        (text, None, bytes_) if copy else (text, of_grid, of_block)
+        for text, of_grid, of_block, bytes_, copy in zip(texts, grid, block, size, copies, strict=True)
+    ]
+
+
+def shared(labels: Iterable[Label]) -> Label:
+    """Return what several labels have in common, as frames of the first one.
+
+    Operators are counted from the innermost one: where this one differs, none is shared. Modules, functions and
+    annotations are counted from the outermost one.
+
+    Example:
+        >>> one = Frame(1, ActivityKind.PYTHON, "nn.Module: MLP_0"), Frame(2, ActivityKind.OP, "aten::addmm")
+        >>> two = Frame(3, ActivityKind.PYTHON, "nn.Module: MLP_1"), Frame(4, ActivityKind.OP, "aten::addmm")
+        >>> [frame.name for frame in shared([one, two])]
+        ['aten::addmm']
+    """
+    first, *others = labels
+    for other in others:
+        operators = [[each for each in label if each.is_operator] for label in (first, other)]
+        regions = [[each for each in label if not each.is_operator] for label in (first, other)]
+        kept = {one.row: _both(one, two) for one, two in _while_alike(*(each[::-1] for each in operators))}
+        kept |= {one.row: one for one, _ in _while_alike(*regions)}
+        first = tuple(kept[each.row] for each in first if each.row in kept)
+    return first
+
+
+def _while_alike(first: Sequence[Frame], second: Sequence[Frame]) -> Iterator[tuple[Frame, Frame]]:
+    for one, two in zip(first, second, strict=False):
+        if one.alike != two.alike:
+            return
+        yield one, two
+
+
+def _both(one: Frame, two: Frame) -> Frame:
+    """Return an operator with the shapes and modules that two like it share."""
+    modules = tuple(each for each, _ in _while_alike(one.modules, two.modules))
+    return Frame(one.row, one.kind, one.name, one.shapes if one.shapes == two.shapes else None, modules)
