@@ -144,20 +144,30 @@ def _ordered(pattern: Array, text: Array, lane: Array) -> tuple[Array, Array, in
     """Return (item, partner, how many have one) of two sequences that keep their order, as far as it shows."""
     if np.array_equal(pattern, text):
         return np.arange(len(pattern)), np.arange(len(text)), len(pattern)
-    if np.array_equal(np.sort(pattern), np.sort(text)):  # the same items, but in another order: only lanes decide
-        return *_by_lane(pattern, text, lane), len(pattern)
     if not len(pattern) or not len(text) or len(pattern) * len(text) > _MOST_CELLS:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), 0
+    if np.array_equal(np.sort(pattern), np.sort(text)):  # the same items, but in another order: only lanes decide
+        return *_by_lane(pattern, text, lane), len(pattern)
     return _aligned(pattern, text)
 
 
 def _by_lane(pattern: Array, text: Array, lane: Array) -> tuple[Array, Array]:
-    """Return the pairs of looks that are on one lane of the pattern in order, and all pairs of others that look alike."""
+    """Return the pairs of items that are in order on each lane of the pattern.
+
+    Items that look alike and are on one lane are those of the text in their order; others may be any of those that the
+    order of their lane allows.
+    """
     parts = []
-    for look in np.unique(pattern).tolist():
-        rows, at = np.flatnonzero(pattern == look), np.flatnonzero(text == look)
-        in_order = len(set(lane[rows].tolist())) == 1
-        parts.append((rows, at) if in_order else (np.repeat(rows, len(at)), np.tile(at, len(rows))))
+    alone = [look for look in np.unique(pattern).tolist() if len(set(lane[pattern == look].tolist())) == 1]
+    for look in alone:
+        parts.append((np.flatnonzero(pattern == look), np.flatnonzero(text == look)))
+    for each in np.unique(lane).tolist():
+        rows = np.flatnonzero(lane == each)
+        item, partner, length = _aligned(pattern[rows], text)
+        if length < len(rows):  # not even a lane is in order: all that look alike may be
+            item, partner = np.nonzero(pattern[rows][:, None] == text[None, :])
+        wide = ~np.isin(pattern[rows[item]], alone)
+        parts.append((rows[item[wide]], partner[wide]))
     item, partner = joined(parts, 2)
     return item, partner
 

@@ -26,7 +26,6 @@ __all__ = ["Capture", "Frame", "Label", "Look", "looks_of", "replayed", "shared"
 Look = tuple[str, Any, Any]
 _SIZES = ("grid", "block", "bytes")
 _SHAPES = ("Input Dims", "Input dims", "Input type")
-_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,13 @@ class Frame:
     def is_operator(self) -> bool:
         """Whether the frame is an operator; else it is a region of code."""
         return self.kind in OPERATORS
+
+    @property
+    def sort(self) -> str:
+        """What the frame is: an operator, an annotation, a module or another function."""
+        return "operator" if self.is_operator else "annotation" if self.kind == ActivityKind.ANNOTATION else (
+            "module" if is_module_frame(self.name) else "function"
+        )  # fmt: skip
 
 
 Label = tuple[Frame, ...]
@@ -162,8 +168,8 @@ def looks_of(acts: Activities, names: Sequence[str], trace: Trace, rows: Array) 
 def shared(labels: Iterable[Label]) -> Label:
     """Return what several labels have in common, as frames of the first one.
 
-    Operators are counted from the innermost one: where this one differs, none is shared. Modules, functions and
-    annotations are counted from the outermost one.
+    Operators, modules, other functions and annotations are each counted from the innermost one: where this one differs, none
+    of them is shared, as the outer ones would be said to do work that is an inner one's.
 
     Example:
         >>> one = Frame(1, ActivityKind.PYTHON, "nn.Module: MLP_0"), Frame(2, ActivityKind.OP, "aten::addmm")
@@ -173,10 +179,10 @@ def shared(labels: Iterable[Label]) -> Label:
     """
     first, *others = labels
     for other in others:
-        operators = [[each for each in label if each.is_operator] for label in (first, other)]
-        regions = [[each for each in label if not each.is_operator] for label in (first, other)]
-        kept = {one.row: _both(one, two) for one, two in _while_alike(*(each[::-1] for each in operators))}
-        kept |= {one.row: one for one, _ in _while_alike(*regions)}
+        kept = {}
+        for sort in {frame.sort for frame in first}:
+            pair = ([frame for frame in reversed(label) if frame.sort == sort] for label in (first, other))
+            kept |= {one.row: _both(one, two) for one, two in _while_alike(*pair)}
         first = tuple(kept[each.row] for each in first if each.row in kept)
     return first
 
@@ -189,6 +195,6 @@ def _while_alike(first: Sequence[Frame], second: Sequence[Frame]) -> Iterator[tu
 
 
 def _both(one: Frame, two: Frame) -> Frame:
-    """Return an operator with the shapes and modules that two like it share."""
-    modules = tuple(each for each, _ in _while_alike(one.modules, two.modules))
-    return Frame(one.row, one.kind, one.name, one.shapes if one.shapes == two.shapes else None, modules)
+    """Return a frame with the shapes and modules that two like it share."""
+    modules = [each for each, _ in _while_alike(one.modules[::-1], two.modules[::-1])]
+    return Frame(one.row, one.kind, one.name, one.shapes if one.shapes == two.shapes else None, tuple(modules[::-1]))
