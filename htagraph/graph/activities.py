@@ -12,14 +12,16 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.computing import in_parts
-from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import DEVICE, DEVICE_WORK, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
 __all__ = [
-    "BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments", "worked_until",
+    "BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments", "replayed",
+    "worked_until",
 ]  # fmt: skip
 
 
@@ -307,6 +309,14 @@ def _beside(acts: Activities, rows: Array, kind: ActivityKind) -> Ints:
         return np.zeros(0, np.int64)
     first, last = (acts.of_rank(int(find(acts.rank[rows]))) for find in (np.min, np.max))
     return first.start + np.flatnonzero(acts.kind[first.start : last.stop] == kind)
+
+
+def replayed(acts: Activities, names: Sequence[str]) -> Mask:
+    """Return which activities are kernels and copies that a launch of a CUDA graph started."""
+    launch = (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, names)[acts.name]
+    if not launch.any():
+        return launch
+    return of_kinds(acts.kind, DEVICE_WORK) & (acts.cause >= 0) & launch[acts.cause]
 
 
 def lane_moments(acts: Activities, rows: Array, time: Array) -> Ints:

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from htagraph.core.alignment import partners
-from htagraph.core.arrays import Array, Ints, run_starts
+from htagraph.core.arrays import Array, Ints, joined, run_starts
 from htagraph.core.errors import Issue
 from htagraph.core.naming import is_module_frame
-from htagraph.graph.activities import Activities
+from htagraph.graph.activities import Activities, replayed
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.captured import Capture, Frame, Label, Look, looks_of, replayed, shared
+from htagraph.graph.construction.captured import Capture, Frame, Label, Look, looks_of, shared
 from htagraph.graph.tolerances import Confidence
 from htagraph.trace.columns import SparseColumn
 
@@ -53,7 +53,7 @@ class _Loan:
 
     names: dict[str, int]
     columns: dict[str, list[Array]] = field(default_factory=dict)
-    owner: list[tuple[Array, Array, int]] = field(default_factory=list)
+    owner: list[tuple[Array, Array, Array]] = field(default_factory=list)
     """(kernels, the frame around each, percent)."""
     count: int = 0
 
@@ -189,16 +189,16 @@ def _without_surroundings(labels: list[Label], around: frozenset[tuple[int, str]
 
 def _lend(part: RankPart, graph: _Replays, named: _Named, loan: _Loan) -> None:
     """Add the frames of one CUDA graph, for each of its launches."""
-    nodes: dict[tuple[int, int], int] = {}
+    nodes: dict[tuple[Frame, int], int] = {}
     frames: list[tuple[Frame, int, int]] = []  # (frame, the one around it or -1, how far back its module is or 0)
 
     def inside(label: Label, above: int = -1) -> int:
         for frame in label:
-            if (frame.row, above) not in nodes:
+            if (frame, above) not in nodes:
                 module = inside(frame.modules) if frame.modules else len(frames)
-                nodes[frame.row, above] = len(frames)
+                nodes[frame, above] = len(frames)
                 frames.append((frame, above, len(frames) - module))
-            above = nodes[frame.row, above]
+            above = nodes[frame, above]
         return above
 
     owner = np.array([inside(label) for label in named.labels], np.int64)
@@ -224,7 +224,9 @@ def _lend(part: RankPart, graph: _Replays, named: _Named, loan: _Loan) -> None:
         parent=np.where(above >= 0, begin[:, None] + above, launch[:, None]).ravel(),
     )  # fmt: skip
     some = owner >= 0
-    loan.owner.append((graph.work[:, some].ravel(), (begin[:, None] + owner[some]).ravel(), named.percent))
+    work = graph.work[:, some].ravel()
+    percent = np.full(len(work), named.percent, np.int64)
+    loan.owner.append((work, (begin[:, None] + owner[some]).ravel(), percent))
     loan.count += size * len(launch)
 
 
@@ -236,10 +238,9 @@ def _with(part: RankPart, loan: _Loan) -> RankPart:
         rank=acts.rank[launch], kind=loan.column("kind"), name=loan.column("name"), category=loan.column("category"),
         lane=acts.lane[launch], start=acts.start[launch], step=acts.step[launch], parent=loan.column("parent"),
     )  # fmt: skip
-    work, owner = (np.concatenate([each[at] for each in loan.owner]) for at in (0, 1))
+    work, owner, percent = joined(loan.owner, 3)
     parent = longer.parent.copy()
     parent[work] = owner
-    percent = np.concatenate([np.full(len(kernels), sure, np.int64) for kernels, _, sure in loan.owner])
     args = dict(longer.args) | {
         "captured_event": SparseColumn(rows, loan.column("event"), -1),
         "borrowed_forward": SparseColumn(rows, loan.column("forward"), -1),

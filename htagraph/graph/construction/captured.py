@@ -7,7 +7,7 @@ itself, of which only the calls are recorded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,13 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import DEVICE_WORK, FRAMES, OPERATORS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.naming import is_graph_launch, is_module_frame, names_that
-from htagraph.graph.activities import Activities
+from htagraph.core.naming import is_module_frame, names_that
+from htagraph.graph.activities import Activities, replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
-__all__ = ["Capture", "Frame", "Label", "Look", "looks_of", "replayed", "shared"]
+__all__ = ["Capture", "Frame", "Label", "Look", "looks_of", "shared"]
 
 Look = tuple[str, Any, Any]
 _SIZES = ("grid", "block", "bytes")
@@ -110,14 +110,13 @@ class Capture:
             row = int(parent[row])
 
     def _frame(self, row: int) -> Frame:
-        graph = self.graph
-        frame = Frame(row, int(graph.activities.kind[row]), graph.names[graph.activities.name[row]])
+        frame = self._region(row)
         if not frame.is_operator:
             return frame
         forward = self._forward.get(row, -1)
         above = reversed([*self._above(forward)]) if forward >= 0 else ()
         modules = tuple(each for each in map(self._region, above) if is_module_frame(each.name))
-        return Frame(frame.row, frame.kind, frame.name, self._shapes.get(row), modules)
+        return replace(frame, shapes=self._shapes.get(row), modules=modules)
 
     def _region(self, row: int) -> Frame:
         return Frame(row, int(self.graph.activities.kind[row]), self.graph.names[self.graph.activities.name[row]])
@@ -142,12 +141,6 @@ class Capture:
         found = reader_of(self.trace).arguments(self.trace.unchanged_path(), _SHAPES, acts.event[rows], as_text=True)
         texts = zip(*(found[name].tolist() for name in _SHAPES), strict=True)
         return {row: each for row, each in zip(rows.tolist(), texts, strict=True) if any(each)}
-
-
-def replayed(acts: Activities, names: Sequence[str]) -> Array:
-    """Return which activities are kernels and copies that a launch of a CUDA graph started."""
-    launch = (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, names)[acts.name]
-    return of_kinds(acts.kind, DEVICE_WORK) & (acts.cause >= 0) & launch[acts.cause]
 
 
 def looks_of(acts: Activities, names: Sequence[str], trace: Trace, rows: Array) -> list[Look]:
@@ -179,12 +172,21 @@ def shared(labels: Iterable[Label]) -> Label:
     """
     first, *others = labels
     for other in others:
+        if _module(first) != _module(other):
+            first = tuple(replace(frame, modules=()) for frame in first if frame.sort != "module")
         kept = {}
         for sort in {frame.sort for frame in first}:
             pair = ([frame for frame in reversed(label) if frame.sort == sort] for label in (first, other))
             kept |= {one.row: _both(one, two) for one, two in _while_alike(*pair)}
         first = tuple(kept[each.row] for each in first if each.row in kept)
     return first
+
+
+def _module(label: Label) -> str:
+    """Return the innermost module of a kernel: around it, or around the forward operator that it is backward of."""
+    inner = (frame.name if frame.sort == "module" else frame.modules[-1].name if frame.modules else "" for frame in
+             reversed(label))  # fmt: skip
+    return next(filter(None, inner), "")
 
 
 def _while_alike(first: Sequence[Frame], second: Sequence[Frame]) -> Iterator[tuple[Frame, Frame]]:
@@ -197,4 +199,4 @@ def _while_alike(first: Sequence[Frame], second: Sequence[Frame]) -> Iterator[tu
 def _both(one: Frame, two: Frame) -> Frame:
     """Return a frame with the shapes and modules that two like it share."""
     modules = [each for each, _ in _while_alike(one.modules[::-1], two.modules[::-1])]
-    return Frame(one.row, one.kind, one.name, one.shapes if one.shapes == two.shapes else None, tuple(modules[::-1]))
+    return replace(one, shapes=one.shapes if one.shapes == two.shapes else None, modules=tuple(modules[::-1]))
