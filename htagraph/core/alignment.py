@@ -75,8 +75,8 @@ def _best(found: list[Partners]) -> Partners:
     best = max((each.share for each in found), default=0.0)
     good = [(each.item, each.partner) for each in found if each.share >= _AS_GOOD * best]
     item, partner = joined(good, 2)
-    order = np.argsort(item, kind="stable")
-    return Partners(item[order], partner[order], best)
+    pairs = np.unique(item << 32 | partner)  # places may overlap
+    return Partners(pairs >> 32, pairs & (1 << 32) - 1, best)
 
 
 def _same_items(pattern: Array, text: Array) -> Ints:

@@ -17,12 +17,14 @@ import numpy as np
 from htagraph.core.alignment import partners
 from htagraph.core.arrays import Array, Ints, joined, run_starts
 from htagraph.core.errors import Issue
-from htagraph.core.naming import is_module_frame
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import BORROWED_CATEGORIES, NODE_ANNOTATIONS, is_module_frame
 from htagraph.graph.activities import Activities, replayed
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.captured import Capture, Frame, Label, Look, looks_of, shared
+from htagraph.graph.construction.captured import Capture, Frame, Label, Look, looks_of, shared, work_kinds
 from htagraph.graph.tolerances import Confidence
 from htagraph.trace.columns import SparseColumn
+from htagraph.trace.readers import reader_of
 
 __all__ = ["borrow"]
 
@@ -40,7 +42,7 @@ class _Replays(NamedTuple):
 class _Named(NamedTuple):
     """What is known of the kernels of one CUDA graph."""
 
-    capture: Capture
+    capture: Capture | None
     labels: list[Label]
     """Per kernel; empty where it is not known."""
     percent: int
@@ -73,7 +75,8 @@ def borrow(part: RankPart, captures: Sequence[Capture]) -> RankPart:
     What looks like nothing in any capture, or like kernels of which the captures say different things, stays as it is; an
     issue counts it.
     """
-    graphs = _graphs(part)
+    noted = _has_annotations(part)
+    graphs = _graphs(part) if captures or noted else []
     if not graphs:
         return part
     loan = _Loan({name: number for number, name in enumerate(part.names)})
@@ -81,10 +84,12 @@ def borrow(part: RankPart, captures: Sequence[Capture]) -> RankPart:
     texts = [np.array(text, np.int64) for text in codes[len(graphs) :]]
     for graph, code in zip(graphs, codes, strict=False):
         named = _named(part, graph, np.array(code, np.int64), list(zip(captures, texts, strict=True)))
+        named = named or _by_calls(graph, graphs, captures)
+        named = _annotated(part, graph, named) if noted else named
         if named is not None and any(named.labels):
             _lend(part, graph, named, loan)
     part = _with(part, loan) if loan.count else part
-    return replace(part, issues=part.issues + tuple(_unnamed(part, graphs, captures)))
+    return replace(part, issues=part.issues + tuple(_unnamed(part, graphs, captures))) if captures else part
 
 
 def _graphs(part: RankPart) -> list[_Replays]:
@@ -142,6 +147,45 @@ def _named(
             percent = Confidence.SURE if best == 1.0 else Confidence.SEEN
             return _Named(good[0][0], _without_surroundings(labels, around), int(percent))
     return None
+
+
+def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Capture]) -> _Named | None:
+    """Return what the calls of a capture say, which name no kernels: only their number and kinds, and their order, agree.
+
+    Two graphs with such kernels could both be the captured one; then neither is.
+    """
+    kinds = work_kinds(look[0] for look in graph.looks)
+    if len(set(graph.lane.tolist())) > 1 or sum(kinds == work_kinds(look[0] for look in each.looks) for each in graphs) > 1:
+        return None
+    good = [
+        (capture, [capture.label(row) for row in calls.tolist()])
+        for capture in captures
+        for calls in capture.calls
+        if work_kinds(capture.graph.names[name] for name in capture.graph.activities.name[calls].tolist()) == kinds
+    ]
+    if not good:
+        return None
+    return _Named(good[0][0], [_agreed(each) for each in zip(*(each for _, each in good), strict=True)], Confidence.LIKELY)
+
+
+def _has_annotations(part: RankPart) -> bool:
+    """Return whether nodes of CUDA graphs have annotations, as far as the first launch shows, which is soon read."""
+    acts = part.activities
+    rows = np.flatnonzero((acts.arg("graph_node_id") > 0) & (acts.cause >= 0))
+    rows = rows[acts.cause[rows] == acts.cause[rows[0]]] if len(rows) else rows
+    found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, acts.event[rows], as_text=True)
+    return any(any(each) for each in found.values())
+
+
+def _annotated(part: RankPart, graph: _Replays, named: _Named | None) -> _Named | None:
+    """Return what is known, with what the file says of the nodes of the graph around it."""
+    events = part.activities.event[graph.work[0]]
+    found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, events, as_text=False)
+    texts = [next((str(text) for text in each if text), "") for each in zip(*found.values(), strict=True)]
+    labels = named.labels if named else [()] * len(texts)
+    notes = [(Frame(-1, ActivityKind.ANNOTATION, text),) if text else () for text in texts]
+    both = [note + label for note, label in zip(notes, labels, strict=True)]
+    return _Named(named.capture if named else None, both, named.percent if named else Confidence.PROVEN)
 
 
 def _options(capture: Capture, item: Array, partner: Array, count: int) -> list[list[Label]]:
@@ -202,24 +246,26 @@ def _lend(part: RankPart, graph: _Replays, named: _Named, loan: _Loan) -> None:
         return above
 
     owner = np.array([inside(label) for label in named.labels], np.int64)
-    acts, source = part.activities, named.capture.graph
+    acts, capture = part.activities, named.capture
     launch = acts.cause[graph.work[:, 0]]
     size, base = len(frames), len(acts) + loan.count
     begin = base + size * np.arange(len(launch))
     rows = np.array([frame.row for frame, _, _ in frames], np.int64)
     above = np.array([each for _, each, _ in frames], np.int64)
-    event = source.activities.event[rows] | np.int64(named.capture.number) << 32
-    event[[frame.is_operator and frame.shapes is None for frame, _, _ in frames]] = -1
-    texts = [loan.names.setdefault(source.names[number], len(loan.names)) for number in (
-        *source.activities.name[rows].tolist(), *source.activities.category[rows].tolist()
+    event = np.full(size, -1, np.int64)
+    if capture is not None:
+        known = [frame.row >= 0 and not (frame.is_operator and frame.shapes is None) for frame, _, _ in frames]
+        event[known] = capture.graph.activities.event[rows[known]] | np.int64(capture.number) << 32
+    texts = [loan.names.setdefault(text, len(loan.names)) for frame, _, _ in frames for text in (
+        frame.name, BORROWED_CATEGORIES[frame.sort]
     )]  # fmt: skip
 
     def each_time(column: Array) -> Array:
         return np.tile(column, len(launch))
 
     loan.add(
-        kind=each_time(source.activities.kind[rows]), name=each_time(np.array(texts[:size])),
-        category=each_time(np.array(texts[size:])), event=each_time(event),
+        kind=each_time(np.array([frame.kind for frame, _, _ in frames], np.int64)), event=each_time(event),
+        name=each_time(np.array(texts[::2], np.int64)), category=each_time(np.array(texts[1::2], np.int64)),
         forward=each_time(np.array([back for _, _, back in frames], np.int64)), launch=np.repeat(launch, size),
         parent=np.where(above >= 0, begin[:, None] + above, launch[:, None]).ravel(),
     )  # fmt: skip

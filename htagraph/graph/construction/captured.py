@@ -6,6 +6,7 @@ itself, of which only the calls are recorded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,13 +16,13 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import DEVICE_WORK, FRAMES, OPERATORS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.naming import is_module_frame, names_that
+from htagraph.core.naming import is_capture_begin, is_capture_end, is_enqueuing, is_module_frame, names_that
 from htagraph.graph.activities import Activities, replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
-__all__ = ["Capture", "Frame", "Label", "Look", "looks_of", "shared"]
+__all__ = ["Capture", "Frame", "Label", "Look", "looks_of", "shared", "work_kinds"]
 
 Look = tuple[str, Any, Any]
 _SIZES = ("grid", "block", "bytes")
@@ -91,6 +92,20 @@ class Capture:
         """How each of `work` looks."""
         return looks_of(self.graph.activities, self.graph.names, self.trace, self.work)
 
+    @cached_property
+    def calls(self) -> list[Ints]:
+        """The calls of each capture of a CUDA graph that the file has, in order: such calls start no work yet."""
+        acts, names = self.graph.activities, self.graph.names
+        begins, ends = (
+            np.sort(acts.start[names_that(each, names)[acts.name]]) for each in (is_capture_begin, is_capture_end)
+        )
+        calls = np.flatnonzero(names_that(is_enqueuing, names)[acts.name] & ~acts.on_device)
+        calls = calls[~np.isin(calls, acts.cause)]
+        calls = calls[np.argsort(acts.start[calls], kind="stable")]
+        last = ends[np.minimum(np.searchsorted(ends, begins), len(ends) - 1)] if len(ends) else begins
+        spans = np.searchsorted(acts.start[calls], [begins, last]).T.tolist()
+        return [calls[first:stop] for first, stop in spans if stop > first]
+
     def label(self, activity: int) -> Label:
         """Return the frames around a kernel or a call, the outermost first; not the steps."""
         owner = int(self.graph.tree.parent[activity])
@@ -156,6 +171,12 @@ def looks_of(acts: Activities, names: Sequence[str], trace: Trace, rows: Array) 
         (text, None, bytes_) if copy else (text, of_grid, of_block)
         for text, of_grid, of_block, bytes_, copy in zip(texts, grid, block, size, copies, strict=True)
     ]
+
+
+def work_kinds(names: Iterable[str]) -> tuple[str, ...]:
+    """Return what each kernel, copy or call is: a memset, a copy or a kernel."""
+    found = (re.search("mem(set|cpy)", name, re.IGNORECASE) for name in names)
+    return tuple(each[1].lower() if each else "kernel" for each in found)
 
 
 def shared(labels: Iterable[Label]) -> Label:
