@@ -119,8 +119,8 @@ OPTIONS: Mapping[str, Any] = {
     ),
     "captures": _option(
         list[str] | None, "--captures", metavar="DIR", show_default=False,
-        help="A recording in which kernels of replayed CUDA graphs were launched one by one, such as the warm-up: gives "
-        "these kernels its operators. May be repeated.",
+        help="A recording in which kernels of replayed CUDA graphs were launched one by one, such as the warm-up: "
+        "these kernels get its operators. May be repeated.",
     ),
     "no_cache": _option(
         bool, "--no-cache", help="Read the files even if an earlier command read them, and cache nothing."
@@ -337,7 +337,8 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
         msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
         raise typer.BadParameter(msg, param_hint="--time")
     if on and reading.captures:
-        raise typer.BadParameter("no worker reads captures: leave out --scheduler", param_hint="--captures")
+        msg = "no worker reads captures: leave out --scheduler"
+        raise typer.BadParameter(msg, param_hint="--captures")
     time = window(reading.time)
     with progress("reading") as advance:
         from htagraph.graph.load import load

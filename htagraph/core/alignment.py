@@ -1,7 +1,7 @@
 """Which items of one sequence are which items of another one: every possible partner of each, not only the likeliest.
 
-Sequences are whole numbers, equal for items that look alike; positions in time are their order. An item has all partners
-that some best alignment gives it, so whoever uses what all its partners share is not wrong where the order is not decisive.
+Sequences are whole numbers, equal for items that look alike; positions in time are their order. An item has all
+partners that some best alignment gives it: what all its partners share is true of it, whatever the order leaves open.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, inverse_of, joined
+from htagraph.core.arrays import Array, Ints, Mask, joined
 
 __all__ = ["Partners", "partners"]
 
@@ -49,8 +49,8 @@ def partners(pattern: Array, lane: Array, text: Array, text_lane: Array) -> Part
         text_lane: on which lane each of them is: items of one lane must keep their order, others need not.
 
     Returns:
-        The pairs. If the text has the pattern's items next to each other and in order, then those of all such places; else
-        those of the places that are most like it. No item has a partner that looks different.
+        The pairs. If the text has the pattern's items next to each other and in order, then those of all such places;
+        else those of the places that are most like it. No item has a partner that looks different.
 
     Example:
         >>> one = np.zeros(9, np.int64)
@@ -157,10 +157,8 @@ def _by_lane(pattern: Array, text: Array, lane: Array) -> tuple[Array, Array]:
     Items that look alike and are on one lane are those of the text in their order; others may be any of those that the
     order of their lane allows.
     """
-    parts = []
     alone = [look for look in np.unique(pattern).tolist() if len(set(lane[pattern == look].tolist())) == 1]
-    for look in alone:
-        parts.append((np.flatnonzero(pattern == look), np.flatnonzero(text == look)))
+    parts = [(np.flatnonzero(pattern == look), np.flatnonzero(text == look)) for look in alone]
     for each in np.unique(lane).tolist():
         rows = np.flatnonzero(lane == each)
         item, partner, length = _aligned(pattern[rows], text)
@@ -175,8 +173,8 @@ def _by_lane(pattern: Array, text: Array, lane: Array) -> tuple[Array, Array]:
 def _aligned(pattern: Array, text: Array) -> tuple[Array, Array, int]:
     """Return (item, partner, length) of all longest common subsequences, and of shorter ones that may be the true one.
 
-    What is additional on both sides may look alike by chance: a true alignment is shorter than the longest one by as much
-    as is left over on both sides, at most. An item that a longest one leaves out has no partner.
+    What is additional on both sides may look alike by chance: a true alignment is shorter than the longest one by as
+    much as is left over on both sides, at most. An item that a longest one leaves out has no partner.
     """
     before = _lengths(pattern, text)
     after = _lengths(pattern[::-1], text[::-1])[::-1, ::-1]
@@ -186,7 +184,7 @@ def _aligned(pattern: Array, text: Array) -> tuple[Array, Array, int]:
     used = np.flatnonzero((through == longest).any(axis=0))
     span = int(used[-1] - used[0] + 1) if len(used) else 0
     slack = min(len(pattern), span) - longest
-    skipped: Mask = ((before[:-1] + after[1:]).max(axis=1) == longest)
+    skipped: Mask = (before[:-1] + after[1:]).max(axis=1) == longest
     through[skipped] = -1
     item, partner = np.nonzero(through >= max(1, longest - slack))
     return item, partner, longest

@@ -19,15 +19,16 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind
 
 __all__ = [
-    "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming",
-    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers",
-    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
-    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready",
-    "is_capture_begin", "is_capture_end", "is_enqueuing", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "matches",
-    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION",
+    "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "NODE_ANNOTATIONS",
+    "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name", "collective_kernel",
+    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
+    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
+    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_taking",
+    "is_triton_kernel", "is_wait", "matches", "names_like", "names_that", "operator_of_frame", "short_name",
+    "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -319,7 +320,7 @@ BORROWED_CATEGORIES: Final = {
 }  # fmt: skip
 """Categories of what a capture lends to the kernels of a CUDA graph, by sort."""
 NODE_ANNOTATIONS: Final = ("annotation", "str", "name")
-"""Arguments of kernels under which PyTorch's `torch.cuda._annotate_cuda_graph_trace` writes what a node was marked with."""
+"""Arguments of kernels under which PyTorch's ``torch.cuda._annotate_cuda_graph_trace`` writes marks of nodes."""
 is_kernel_launch = _named(
     r"^(?-i:(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel)",
     "a runtime or driver call that launches one kernel",

@@ -78,8 +78,8 @@ class Activities:
     step: npt.NDArray[np.int32]
     """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside of steps."""
     parent: npt.NDArray[np.int32]
-    """The innermost activity that encloses this one on its thread; for work of a replayed CUDA graph the innermost frame
-    that a capture has around it (`construction.borrowing`); -1 for none and for other device work."""
+    """The innermost activity that encloses this one on its thread; for work of a replayed CUDA graph the innermost
+    frame that a capture has around it (`construction.borrowing`); -1 for none and for other device work."""
     cause: npt.NDArray[np.int32]
     """For device work: the launch that enqueued it, or, where that is missing, the operator with its External id; -1 if
     unknown and for host activities."""

@@ -52,7 +52,9 @@ def _replayed(graph: DependencyGraph) -> list[_Row]:
     acts = graph.activities
     total = int(replayed(acts, graph.names).sum())
     sure = acts.args["borrowed_percent"].values if "borrowed_percent" in acts.args else np.zeros(0, np.int64)
-    told = f"operators of a capture, confidence {sure.min()} to {sure.max()} %" if len(sure) else "no capture names them"
+    told = (
+        f"operators of a capture, confidence {sure.min()} to {sure.max()} %" if len(sure) else "no capture names them"
+    )
     return [("device work", "replayed and named", len(sure), total, told)] if total else []
 
 

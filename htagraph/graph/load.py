@@ -102,7 +102,8 @@ def load(  # noqa: PLR0913 - one argument per choice
             own.
         cache: open the graph from the cache if these files were loaded before and have not changed, else put the graph
             there; True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a
-            naming of their own, with captures or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
+            naming of their own, with captures or ``on_error="skip"`` are not cached. With an engine, each worker
+            caches its ranks.
         time: (from, to), µs since the job's first activity, as the ranks' clocks say (where a file has no base time,
             since its own first activity); None for an end that is open. Keeps host activities that begin in this
             window, ``from <= start < to``, and the device work that they launched; device work without a launch in the
@@ -117,9 +118,9 @@ def load(  # noqa: PLR0913 - one argument per choice
             ``"processes"`` or a number of them, a ``distributed.Client`` or the address of its scheduler, the module
             ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
             reported, in ``job.missing``.
-        captures: recordings in which kernels of replayed CUDA graphs were launched one by one, such as an eager warm-up,
-            with the profiler on, or the capture itself: as `path`, or a list of such jobs; it may be `path` itself.
-            Kernels that have the same order, names and grids there get the operators, modules, shapes and annotations
+        captures: recordings in which kernels of replayed CUDA graphs were launched one by one, such as an eager
+            warm-up, with the profiler on, or the capture itself: as `path`, or a list of such jobs; it may be `path`
+            itself. Kernels that have the same order, names and grids there get the operators, modules, shapes and annotations
             of the capture (see docs/recording.md); ``graph.issues`` counts the others (``replay_unnamed``).
 
     Steps and times are chosen while a large file is read, so that its other activities are never in memory. Such a file

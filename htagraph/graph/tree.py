@@ -2,8 +2,8 @@
 
 The parent of an activity:
 
-- Kernel, copy or memset: its launch. In a replayed CUDA graph: the innermost frame that a capture has around it, if there
-  is one; these frames are inside the launch.
+- Kernel, copy or memset: its launch. In a replayed CUDA graph: the innermost frame that a capture has around it, if
+  there is one; these frames are inside the launch.
 - Host activity: the activity that encloses it on its own thread. If several enclose it that overlap only in part, the
   one that started last.
 - Top-level activity of an autograd engine thread: the innermost operator, annotation, step or Python frame around it on

@@ -35,8 +35,10 @@ class _Replays(NamedTuple):
     work: Ints
     """Activities: a row per launch, a column per kernel or copy in the order of capture, as far as it is known."""
     lane: Ints
-    """The stream of each column; 0 for all where ids of nodes tell the order."""
+    """The stream of each column."""
     looks: list[Look]
+    in_order: bool
+    """Whether ids of nodes tell the order of capture."""
 
 
 class _Named(NamedTuple):
@@ -72,8 +74,8 @@ class _Loan:
 def borrow(part: RankPart, captures: Sequence[Capture]) -> RankPart:
     """Return a rank whose replayed kernels are inside the frames that captures have for them.
 
-    What looks like nothing in any capture, or like kernels of which the captures say different things, stays as it is; an
-    issue counts it.
+    What looks like nothing in any capture, or like kernels of which the captures say different things, stays as it is;
+    an issue counts it.
     """
     noted = _has_annotations(part)
     graphs = _graphs(part) if captures or noted else []
@@ -111,7 +113,7 @@ def _graphs(part: RankPart) -> list[_Replays]:
         at = np.stack(launches)
         if not known:  # of several streams: in the order of the first launch
             at = at[:, np.argsort(acts.start[rows[at[0]]], kind="stable")]
-        graphs.append(_Replays(rows[at], lane[at[0]], [looks[i] for i in at[0].tolist()]))
+        graphs.append(_Replays(rows[at], lane[at[0]], [looks[i] for i in at[0].tolist()], known))
     return graphs
 
 
@@ -134,7 +136,7 @@ def _named(
     """Return what captures say of a CUDA graph's kernels: those of the same rank, else those of others."""
     for own in (True, False):
         found = [
-            (capture, partners(code, graph.lane, text, capture.graph.activities.lane[capture.work]))
+            (capture, partners(code, graph.lane, text, capture.lanes * (not graph.in_order)))
             for capture, text in texts
             if (capture.rank == part.rest.rank) == own
         ]
@@ -150,12 +152,15 @@ def _named(
 
 
 def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Capture]) -> _Named | None:
-    """Return what the calls of a capture say, which name no kernels: only their number and kinds, and their order, agree.
+    """Return what the calls of a capture say, which name no kernels: their number, kinds and order must agree.
 
     Two graphs with such kernels could both be the captured one; then neither is.
     """
     kinds = work_kinds(look[0] for look in graph.looks)
-    if len(set(graph.lane.tolist())) > 1 or sum(kinds == work_kinds(look[0] for look in each.looks) for each in graphs) > 1:
+    if (
+        len(set(graph.lane.tolist())) > 1
+        or sum(kinds == work_kinds(look[0] for look in each.looks) for each in graphs) > 1
+    ):
         return None
     good = [
         (capture, [capture.label(row) for row in calls.tolist()])
@@ -165,7 +170,9 @@ def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Ca
     ]
     if not good:
         return None
-    return _Named(good[0][0], [_agreed(each) for each in zip(*(each for _, each in good), strict=True)], Confidence.LIKELY)
+    return _Named(
+        good[0][0], [_agreed(each) for each in zip(*(each for _, each in good), strict=True)], Confidence.LIKELY
+    )
 
 
 def _has_annotations(part: RankPart) -> bool:
@@ -306,7 +313,8 @@ def _unnamed(part: RankPart, graphs: Sequence[_Replays], captures: Sequence[Capt
         share = 100 * lacks / max(took, 1)
         files = ", ".join(dict.fromkeys(capture.trace.path.name for capture in captures)) or "none"
         detail = (
-            f"of {len(work):,} kernels and copies of replayed CUDA graphs, {len(without):,} ({share:.1f} % of their time) "
-            f"have no operator: nothing in the captures ({files}) looks like them, or their order does not tell which"
+            f"of {len(work):,} kernels and copies of replayed CUDA graphs, {len(without):,} ({share:.1f} % of their "
+            f"time) have no operator: nothing in the captures ({files}) looks like them, or their order does not tell "
+            "which; record the warm-up of these graphs too, with the same shapes"
         )
         yield Issue(str(part.rest.path), "replay_unnamed", detail, len(without), part.rest.rank)

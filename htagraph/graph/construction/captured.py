@@ -1,4 +1,4 @@
-"""What a capture's recording tells of kernels: how each of them looks, and the operators, modules and annotations around it.
+"""What a capture's recording tells of kernels: how each of them looks, and the frames around it.
 
 A capture is a recording in which the kernels of a CUDA graph were launched one by one: an eager warm-up, or the capture
 itself, of which only the calls are recorded.
@@ -86,6 +86,11 @@ class Capture:
         rows = rows[~replayed(acts, self.graph.names)[rows]]
         asked = np.where(acts.cause[rows] >= 0, acts.start[acts.cause[rows]], acts.start[rows])
         return rows[np.lexsort((acts.start[rows], asked))]
+
+    @property
+    def lanes(self) -> Ints:
+        """The stream of each of `work`."""
+        return self.graph.activities.lane[self.work].astype(np.int64)
 
     @cached_property
     def looks(self) -> list[Look]:
@@ -182,8 +187,8 @@ def work_kinds(names: Iterable[str]) -> tuple[str, ...]:
 def shared(labels: Iterable[Label]) -> Label:
     """Return what several labels have in common, as frames of the first one.
 
-    Operators, modules, other functions and annotations are each counted from the innermost one: where this one differs, none
-    of them is shared, as the outer ones would be said to do work that is an inner one's.
+    Operators, modules, other functions and annotations are each counted from the innermost one: where this one differs,
+    none of them is shared, as the outer ones would be said to do work that is an inner one's.
 
     Example:
         >>> one = Frame(1, ActivityKind.PYTHON, "nn.Module: MLP_0"), Frame(2, ActivityKind.OP, "aten::addmm")
@@ -195,7 +200,7 @@ def shared(labels: Iterable[Label]) -> Label:
     for other in others:
         if _module(first) != _module(other):
             first = tuple(replace(frame, modules=()) for frame in first if frame.sort != "module")
-        kept = {}
+        kept: dict[int, Frame] = {}
         for sort in {frame.sort for frame in first}:
             pair = ([frame for frame in reversed(label) if frame.sort == sort] for label in (first, other))
             kept |= {one.row: _both(one, two) for one, two in _while_alike(*pair)}

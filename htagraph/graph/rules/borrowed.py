@@ -24,8 +24,8 @@ def borrowed(job: RecordedJob) -> Edges:
     rows = np.flatnonzero(acts.borrowed)
     apart = acts.arg("borrowed_forward")[rows]
     backward = rows[apart > 0]
-    body = [(2 * acts.parent[rows], 2 * rows), (2 * rows, 2 * rows + 1)]
-    parts = [Edges.of(*ends, 0, EdgeKind.BODY, Provenance.INFERRED, activity=rows) for ends in body]
+    starts = np.concatenate([2 * acts.parent[rows], 2 * rows]), np.concatenate([2 * rows, 2 * rows + 1])
+    parts = [Edges.of(*starts, 0, EdgeKind.BODY, Provenance.INFERRED, activity=np.concatenate([rows, rows]))]
     module = 2 * (backward - apart[apart > 0]) + 1
     parts.append(Edges.of(module, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.INFERRED))
     return Edges.concatenate(parts)

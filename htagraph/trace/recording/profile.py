@@ -89,9 +89,12 @@ def profile(
     with ExitStack() as extras:
         extras.enter_context(_only_recording(torch))
         handler = TraceHandler(folder_of(out), None)
-        schedule = _with_captures(torch, plan, chosen["schedule"]) if captures else chosen["schedule"]
-        handler.has_captures = captures
-        chosen["schedule"] = handler.noting_rank(schedule)
+        if captures:
+            chosen["schedule"] = _with_captures(torch, plan, chosen["schedule"])
+            handler.has_captures = True
+            extras.enter_context(warnings.catch_warnings())  # PyTorch says that each recording has its own events
+            warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        chosen["schedule"] = handler.noting_rank(chosen["schedule"])
         if execution_trace:
             observer = extras.enter_context(execution_trace_into(torch, handler))
             chosen["execution_trace_observer"] = observer
@@ -157,8 +160,8 @@ def _settings(torch: Any, plan: Plan, options: dict[str, Any]) -> dict[str, Any]
 def _with_captures(torch: Any, plan: Plan, schedule: Callable[[int], Any]) -> Callable[[int], Any]:  # noqa: ANN401
     """Return a schedule that records step 0 as well, as a recording of its own."""
     if not plan.wait:
-        msg = f"captures=True records step 0, and the steps from {plan.first} on are recorded with their warm-up before: "
-        raise SelectionError(msg + "record later steps, or give a shorter warmup=")
+        msg = f"captures=True records step 0, which is warm-up of step {plan.first} already: record later steps"
+        raise SelectionError(msg)
     save = torch.profiler.ProfilerAction.RECORD_AND_SAVE
     return lambda step: schedule(step) if step else save
 

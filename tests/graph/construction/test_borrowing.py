@@ -37,12 +37,16 @@ def _graphed(events: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
     """Return the kernels of the second step as one launch of a CUDA graph, without their operators."""
     begin, length = _steps(events)[1]
     calls = {e["args"]["correlation"]: e for e in events if e.get("cat") in CALLS}
-    work = [e for e in events if e.get("cat") in DEVICE and begin <= calls[e["args"]["correlation"]]["ts"] < begin + length]
+    work = [
+        e for e in events if e.get("cat") in DEVICE and begin <= calls[e["args"]["correlation"]]["ts"] < begin + length
+    ]
     work.sort(key=lambda e: calls[e["args"]["correlation"]]["ts"])
     launch = calls[work[0]["args"]["correlation"]] | {"name": "cudaGraphLaunch", "args": {"correlation": 1 << 30}}
     out, at = [launch], max(launch["ts"], work[0]["ts"])
     for node, event in enumerate(work):
-        args = {key: event["args"][key] for key in ("device", "stream", "grid", "block", "bytes") if key in event["args"]}
+        args = {
+            key: event["args"][key] for key in ("device", "stream", "grid", "block", "bytes") if key in event["args"]
+        }
         args |= {"correlation": 1 << 30, "truth": events.index(event)} | {k: v(node) for k, v in more.items()}
         out.append(event | {"ts": at, "tid": 7, "args": args | {"stream": 7}})
         at += event["dur"]
