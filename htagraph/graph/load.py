@@ -119,9 +119,9 @@ def load(  # noqa: PLR0913 - one argument per choice
             ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
             reported, in ``job.missing``.
         captures: recordings in which kernels of replayed CUDA graphs were launched one by one, such as an eager
-            warm-up, with the profiler on, or the capture itself: as `path`, or a list of such jobs; it may be `path`
-            itself. Kernels that have the same order, names and grids there get the operators, modules, shapes and annotations
-            of the capture (see docs/recording.md); ``graph.issues`` counts the others (``replay_unnamed``).
+            warm-up, or the capture itself, with the profiler on: as `path`, a list of such jobs, or `path` itself.
+            Kernels with the same order, names and grids there get the operators, modules, shapes and annotations of
+            the capture (see docs/recording.md); ``graph.issues`` counts the others (``replay_unnamed``).
 
     Steps and times are chosen while a large file is read, so that its other activities are never in memory. Such a file
     is read at least twice.

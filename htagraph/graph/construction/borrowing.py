@@ -41,7 +41,7 @@ class _Replays(NamedTuple):
     """Whether ids of nodes tell the order of capture."""
 
 
-class _Named(NamedTuple):
+class _Matched(NamedTuple):
     """What is known of the kernels of one CUDA graph."""
 
     capture: Capture | None
@@ -132,7 +132,7 @@ def _codes(sequences: Sequence[Sequence[Look]]) -> list[list[int]]:
 
 def _named(
     part: RankPart, graph: _Replays, code: Array, texts: Sequence[tuple[Capture, Array]]
-) -> _Named | None:  # fmt: skip
+) -> _Matched | None:  # fmt: skip
     """Return what captures say of a CUDA graph's kernels: those of the same rank, else those of others."""
     for own in (True, False):
         found = [
@@ -147,11 +147,11 @@ def _named(
             labels = [_agreed([label for option in each for label in option]) for each in zip(*options, strict=True)]
             around = _around(part, int(part.activities.cause[graph.work[0, 0]]))
             percent = Confidence.SURE if best == 1.0 else Confidence.SEEN
-            return _Named(good[0][0], _without_surroundings(labels, around), int(percent))
+            return _Matched(good[0][0], _without_surroundings(labels, around), int(percent))
     return None
 
 
-def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Capture]) -> _Named | None:
+def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Capture]) -> _Matched | None:
     """Return what the calls of a capture say, which name no kernels: their number, kinds and order must agree.
 
     Two graphs with such kernels could both be the captured one; then neither is.
@@ -170,7 +170,7 @@ def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Ca
     ]
     if not good:
         return None
-    return _Named(
+    return _Matched(
         good[0][0], [_agreed(each) for each in zip(*(each for _, each in good), strict=True)], Confidence.LIKELY
     )
 
@@ -179,12 +179,14 @@ def _has_annotations(part: RankPart) -> bool:
     """Return whether nodes of CUDA graphs have annotations, as far as the first launch shows, which is soon read."""
     acts = part.activities
     rows = np.flatnonzero((acts.arg("graph_node_id") > 0) & (acts.cause >= 0))
-    rows = rows[acts.cause[rows] == acts.cause[rows[0]]] if len(rows) else rows
+    if not len(rows):
+        return False
+    rows = rows[acts.cause[rows] == acts.cause[rows[0]]]
     found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, acts.event[rows], as_text=True)
     return any(any(each) for each in found.values())
 
 
-def _annotated(part: RankPart, graph: _Replays, named: _Named | None) -> _Named | None:
+def _annotated(part: RankPart, graph: _Replays, named: _Matched | None) -> _Matched | None:
     """Return what is known, with what the file says of the nodes of the graph around it."""
     events = part.activities.event[graph.work[0]]
     found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, events, as_text=False)
@@ -192,7 +194,7 @@ def _annotated(part: RankPart, graph: _Replays, named: _Named | None) -> _Named 
     labels = named.labels if named else [()] * len(texts)
     notes = [(Frame(-1, ActivityKind.ANNOTATION, text),) if text else () for text in texts]
     both = [note + label for note, label in zip(notes, labels, strict=True)]
-    return _Named(named.capture if named else None, both, named.percent if named else Confidence.PROVEN)
+    return _Matched(named.capture if named else None, both, named.percent if named else Confidence.PROVEN)
 
 
 def _options(capture: Capture, item: Array, partner: Array, count: int) -> list[list[Label]]:
@@ -238,7 +240,7 @@ def _without_surroundings(labels: list[Label], around: frozenset[tuple[int, str]
     return [tuple(frame for frame in label if stays(frame)) for label in labels]
 
 
-def _lend(part: RankPart, graph: _Replays, named: _Named, loan: _Loan) -> None:
+def _lend(part: RankPart, graph: _Replays, named: _Matched, loan: _Loan) -> None:
     """Add the frames of one CUDA graph, for each of its launches."""
     nodes: dict[tuple[Frame, int], int] = {}
     frames: list[tuple[Frame, int, int]] = []  # (frame, the one around it or -1, how far back its module is or 0)

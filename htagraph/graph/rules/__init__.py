@@ -6,7 +6,6 @@ from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.rules.autograd import autograd
 from htagraph.graph.rules.body import body
-from htagraph.graph.rules.borrowed import borrowed
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.cuda_graph import cuda_graph
 from htagraph.graph.rules.dataloader import dataloader
@@ -25,6 +24,6 @@ __all__ = ["RULES"]
 
 RULES: tuple[Callable[[RecordedJob], Edges], ...] = (
     host_order, dataloader, body, launch, cuda_graph, stream, autograd, step, thread, event_wait, host_sync,
-    memcpy_sync, queue_full, collective, p2p, borrowed,
+    memcpy_sync, queue_full, collective, p2p,
 )  # fmt: skip
 """The edge rules, in the order of their edges; of equal parallel edges, the one of the earlier rule is kept."""
