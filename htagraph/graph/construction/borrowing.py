@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -119,13 +120,14 @@ def _graphs(part: RankPart) -> list[_Replays]:
 
 def _codes(sequences: Sequence[Sequence[Look]]) -> list[list[int]]:
     """Return numbers for looks; where a sequence lacks grids or sizes altogether, they count in none."""
-    lacking = [all(look[at] is None for look in looks) for looks in sequences if looks for at in (1, 2)]
-    grid, size = (not any(lacking[at::2]) for at in (0, 1))
+    kernels = [[look for look in looks if look[1] != b""] for looks in sequences]
+    grid, size = (not any(looks and all(look[at] is None for look in looks) for looks in kernels) for at in (1, 2))
     numbers: dict[Look, int] = {}
 
     def code(look: Look) -> int:
         text, of_grid, of_size = look
-        return numbers.setdefault((text, of_grid if grid else None, of_size if size else None), len(numbers))
+        known = text, of_grid if grid else None, of_size if size or of_grid == b"" else None
+        return numbers.setdefault(known, len(numbers))
 
     return [[code(look) for look in looks] for looks in sequences]
 
@@ -144,7 +146,7 @@ def _named(
         good = [(capture, each) for capture, each in found if len(each.item) and each.share == best]
         if good:
             options = [_options(capture, each.item, each.partner, len(code)) for capture, each in good]
-            labels = [_agreed([label for option in each for label in option]) for each in zip(*options, strict=True)]
+            labels = [_agreed([*chain(*each)]) if all(each) else () for each in zip(*options, strict=True)]
             around = _around(part, int(part.activities.cause[graph.work[0, 0]]))
             percent = Confidence.SURE if best == 1.0 else Confidence.SEEN
             return _Matched(good[0][0], _without_surroundings(labels, around), int(percent))
@@ -211,8 +213,8 @@ def _options(capture: Capture, item: Array, partner: Array, count: int) -> list[
 
 
 def _agreed(labels: Sequence[Label]) -> Label:
-    """Return what all of some labels say; nothing if there are none."""
-    return shared({id(label): label for label in labels}.values()) if labels else ()
+    """Return what all of some labels say."""
+    return shared({id(label): label for label in labels}.values())
 
 
 def _around(part: RankPart, launch: int) -> frozenset[tuple[int, str]]:

@@ -166,14 +166,14 @@ class Capture:
 def looks_of(acts: Activities, names: Sequence[str], trace: Trace, rows: Array) -> list[Look]:
     """Return what tells kernels and copies apart: the name, the grid, and the block or the bytes.
 
-    None for what the file does not have.
+    None for what the file does not have; the grid of a copy is empty.
     """
     found = reader_of(trace).arguments(trace.unchanged_path(), _SIZES, acts.event[rows], as_text=True)
     grid, block, size = ([each and b"".join(each.split()) for each in found[name].tolist()] for name in _SIZES)
     copies = (acts.kind[rows] == ActivityKind.MEMORY).tolist()
     texts = map(names.__getitem__, acts.name[rows].tolist())
     return [
-        (text, None, bytes_) if copy else (text, of_grid, of_block)
+        (text, b"", bytes_) if copy else (text, of_grid, of_block)
         for text, of_grid, of_block, bytes_, copy in zip(texts, grid, block, size, copies, strict=True)
     ]
 

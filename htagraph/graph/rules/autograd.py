@@ -18,8 +18,8 @@ def autograd(job: RecordedJob) -> Edges:
 
     The pairs come from the ``fwdbwd`` flows of the rank's trace. Where a rank has none, they come from sequence
     numbers: of the operators with one number, the forward one is the last to start on its own thread; the backward one
-    is the first to start with a forward thread id (inside the engine's frame, which has the same number). Operators that
-    a capture lent to a CUDA graph come after the module of their forward operator.
+    is the first to start with a forward thread id (inside the engine's frame, which has the same number). Operators
+    that a capture lent to a CUDA graph come after the module of their forward operator.
     """
     acts = job.activities
     sequence = acts.arg("sequence_number")
