@@ -117,6 +117,11 @@ OPTIONS: Mapping[str, Any] = {
         bool | None, "--python/--no-python", show_default=False,
         help="Keep or leave out calls of Python functions. By default they are kept, up to 4 million of a rank.",
     ),
+    "captures": _option(
+        list[str] | None, "--captures", metavar="DIR", show_default=False,
+        help="A recording in which kernels of replayed CUDA graphs were launched one by one, such as the warm-up: "
+        "these kernels get its operators. May be repeated.",
+    ),
     "no_cache": _option(
         bool, "--no-cache", help="Read the files even if an earlier command read them, and cache nothing."
     ),
@@ -237,6 +242,7 @@ class _Reading(NamedTuple):
 
     time: str | None = None
     python: bool | None = None
+    captures: list[str] | None = None
     no_cache: bool = False
 
 
@@ -294,6 +300,7 @@ def given(paths: list[str], ranks: str | None = None, steps: str | None = None) 
         words += [option, text] if text is not None else []
     words += ["--time", reading.time] if reading.time is not None else []
     words += ["--python" if reading.python else "--no-python"] if reading.python is not None else []
+    words += [word for folder in reading.captures or () for word in ("--captures", folder)]
     return words
 
 
@@ -329,12 +336,16 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
     if on and reading.time is not None:
         msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
         raise typer.BadParameter(msg, param_hint="--time")
+    if on and reading.captures:
+        msg = "no worker reads captures: leave out --scheduler"
+        raise typer.BadParameter(msg, param_hint="--captures")
     time = window(reading.time)
     with progress("reading") as advance:
         from htagraph.graph.load import load
         from htagraph.trace.discover import find_files
 
         asked: dict[str, Any] = {"time": time, "python": reading.python, "cache": not reading.no_cache}
+        asked |= {"captures": reading.captures} if reading.captures else {}
         read = partial(load, paths, chosen_ranks, chosen_steps, advance, **asked, **on)
         try:
             job: Any = read()

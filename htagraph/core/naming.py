@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,16 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind
 
 __all__ = [
-    "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming",
-    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob",
-    "has_loader_workers", "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward",
-    "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving",
+    "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION",
+    "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "NODE_ANNOTATIONS",
+    "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name", "collective_kernel",
+    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
-    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel",
-    "is_wait", "is_whole_graph", "matches", "names_like", "names_that", "operator_of_frame", "short_name",
-    "stable_name", "step_number", "transfer_direction", "without_address",
+    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_taking",
+    "is_triton_kernel", "is_wait", "is_whole_graph", "matches", "names_like", "names_that", "operator_of_frame",
+    "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -314,6 +315,18 @@ is_whole_graph = _named(
     r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded one by one"
 )
 is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
+is_enqueuing = _named(
+    r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
+    "a runtime or driver call that starts a kernel, a copy or a memset",
+)
+is_capture_begin = _named(r"StreamBeginCapture", "a call from which on a thread's work becomes a CUDA graph")
+is_capture_end = _named(r"StreamEndCapture", "the call that ends a capture")
+BORROWED_CATEGORIES: Final = {
+    "operator": "cpu_op", "annotation": "user_annotation", "module": "python_function", "function": "python_function",
+}  # fmt: skip
+"""Categories of what a capture lends to the kernels of a CUDA graph, by sort."""
+NODE_ANNOTATIONS: Final = ("annotation", "str", "name")
+"""Arguments of kernels under which PyTorch's ``torch.cuda._annotate_cuda_graph_trace`` writes marks of nodes."""
 is_kernel_launch = _named(
     r"^(?-i:(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel)",
     "a runtime or driver call that launches one kernel",

@@ -72,6 +72,8 @@ class DependencyGraph:
     """How each rank's clock differs from the common one; empty if they were not compared."""
     matches: Matches | None = None
     """Which activities of different ranks are one collective."""
+    captures: tuple[Trace, ...] = ()
+    """The files that lent frames to replayed CUDA graphs, without their activities (`construction.borrowing`)."""
 
     __networkx_backend__ = "htagraph"
 

@@ -29,7 +29,9 @@ from htagraph.core.naming import (
     step_number,
 )
 from htagraph.graph.construction.activities import RankPart, prepare
+from htagraph.graph.construction.borrowing import borrow
 from htagraph.graph.construction.build import build
+from htagraph.graph.construction.captured import Capture
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import bytes_digest, cached
 from htagraph.graph.tolerances import LIMITS
@@ -64,14 +66,14 @@ def load(
     path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
     progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
-    engine: None = None,
+    engine: None = None, captures: TracePaths | None = None,
 ) -> DependencyGraph: ...  # fmt: skip
 @overload
 def load(
     path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
     progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
-    engine: object,
+    engine: object, captures: None = None,
 ) -> DistributedJob: ...  # fmt: skip
 def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
@@ -85,6 +87,7 @@ def load(  # noqa: PLR0913 - one argument per choice
     time: Window | None = None,
     python: bool | None = None,
     engine: Any = None,
+    captures: TracePaths | None = None,
 ) -> DependencyGraph | DistributedJob:
     """Return the dependency graph of a job recorded in Kineto traces or exports of Nsight Systems.
 
@@ -100,7 +103,8 @@ def load(  # noqa: PLR0913 - one argument per choice
             own.
         cache: open the graph from the cache if these files were loaded before and have not changed, else put the graph
             there; True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a
-            naming of their own or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
+            naming of their own, with captures or ``on_error="skip"`` are not cached. With an engine, each worker
+            caches its ranks.
         time: (from, to), µs since the job's first activity, as the ranks' clocks say (where a file has no base time,
             since its own first activity); None for an end that is open. Keeps host activities that begin in this
             window, ``from <= start < to``, and the device work that they launched; device work without a launch in the
@@ -115,6 +119,10 @@ def load(  # noqa: PLR0913 - one argument per choice
             ``"processes"`` or a number of them, a ``distributed.Client`` or the address of its scheduler, the module
             ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
             reported, in ``job.missing``.
+        captures: recordings in which kernels of replayed CUDA graphs were launched one by one, such as an eager
+            warm-up, or the capture itself, with the profiler on: as `path`, a list of such jobs, or `path` itself.
+            Kernels with the same order, names and grids there get the operators, modules, shapes and annotations of
+            the capture (see docs/recording.md); ``graph.issues`` counts the others (``replay_unnamed``).
 
     Steps and times are chosen while a large file is read, so that its other activities are never in memory. Such a file
     is read at least twice.
@@ -127,7 +135,7 @@ def load(  # noqa: PLR0913 - one argument per choice
         TraceError: a path does not exist, or a file is no trace, or a file is damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
         SelectionError: a step in `steps` is in no rank, or no activity begins in the window in `time`.
-        ValueError: `time` is no window, ends before it begins, or is given with an engine.
+        ValueError: `time` is no window or ends before it begins, or `time` or `captures` is given with an engine.
 
     Example:
         >>> import htagraph as hg
@@ -143,12 +151,15 @@ def load(  # noqa: PLR0913 - one argument per choice
     if engine is not None:
         from htagraph.cluster.job import load_on
 
+        if captures is not None:
+            msg = "captures= is read by no worker; load the ranks in question without an engine, ranks=[…]"
+            raise ValueError(msg)
         if time is not None:
             msg = "time= counts from the first activity of all ranks, which no worker knows; give steps= with an engine"
             raise ValueError(msg)
         how = {"steps": None if steps is None else tuple(steps), "cache": cache, "naming": naming, "python": python}
         return load_on(engine, path, ranks, how, progress=progress)
-    if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
+    if cache is not False and naming == DEFAULT_NAMING and on_error == "raise" and captures is None:
         make = partial(load, path, ranks, steps, progress, time=time, python=python)
         options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
         chosen = None if ranks is None else lambda: {str(file.path) for file in _chosen(rank_files(path), ranks)}
@@ -156,8 +167,24 @@ def load(  # noqa: PLR0913 - one argument per choice
     wanted = Wanted(None if steps is None else tuple(steps), python=python)
     parts, skipped = _parts(path, ranks, wanted, time, progress, on_error=on_error, naming=naming)
     skipped += _copies([part.rest for part in parts])
-    graph = build((parts.pop() for _ in range(len(parts))), naming)  # each is freed once the graph has it
-    return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
+    lenders = [] if captures is None else _captures(captures, naming)
+    graph = build((borrow(parts.pop(), lenders) for _ in range(len(parts))), naming)  # each is freed once it is there
+    if not skipped and captures is None:
+        return graph
+    return graph.replace(issues=graph.issues + tuple(skipped), captures=tuple(each.trace for each in lenders))
+
+
+def _captures(paths: TracePaths, naming: Naming) -> list[Capture]:
+    """Return the recordings that may lend frames; a list of paths is one job each."""
+    jobs = paths if isinstance(paths, Sequence) and not isinstance(paths, str) else [paths]
+    files = [file for job in jobs for file in rank_files(job)]
+    each = partial(_part, naming=naming, wanted=Wanted(python=True), spans=None)
+    out = list[Capture]()
+    for _, part in in_parallel(files, each, None):
+        if not isinstance(part, RankPart):
+            raise part
+        out.append(Capture(build([part], naming), part.rest.rank, len(out)))
+    return out
 
 
 def _parts(  # noqa: PLR0913 - what `load` was given

@@ -13,6 +13,7 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.report import gives
@@ -69,7 +70,9 @@ class Validation:
     {"issues": _ISSUES, "support": _SUPPORT, "arguments": _ARGUMENTS},
     maybe=("arguments",),
 )  # fmt: skip
-def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
+def validate(
+    paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None, captures: TracePaths | None = None
+) -> Validation:  # fmt: skip
     """Return what was repaired or lost while files were read, and which questions the files can answer.
 
     The files themselves are read, never a cached graph.
@@ -78,6 +81,7 @@ def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress |
         paths: what `load` takes.
         arguments: also check every argument of every event, as `htagraph.check_arguments` does; takes far longer.
         progress: called with the share done, 0 to 1.
+        captures: recordings that name kernels of replayed CUDA graphs, as for `load`.
 
     Returns:
         Whether all files could be read, what was wrong with each, and which analyses they support.
@@ -91,7 +95,7 @@ def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress |
         >>> hg.validate("data/demo").usable
         True
     """
-    graph = load(paths, on_error="skip", progress=progress)
+    graph = load(paths, on_error="skip", progress=progress, captures=captures)
     graph.check()
     files, traces = issues_of(graph), sorted(graph.traces.items())
     checked = None
@@ -151,6 +155,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         _several_ranks(graph),
         *_across_ranks(graph, int(communication.sum())),
         *recorded_checks(graph),
+        *_replays(graph),
     )
     return pd.DataFrame([
         (each.analysis, "yes", "", "") if each.possible and each.full
@@ -158,6 +163,19 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         else (each.analysis, "no", each.missing, each.setting)
         for each in checks
     ], columns=list(_SUPPORT.types))  # fmt: skip
+
+
+def _replays(graph: DependencyGraph) -> tuple[Check, ...]:
+    """Return how much of the time of replayed CUDA graphs has operators, if there are any."""
+    acts = graph.activities
+    work = replayed(acts, graph.names)
+    if not work.any():
+        return ()
+    share = float(acts.duration[work & (acts.parent >= 0)].sum() / max(1, acts.duration[work].sum()))
+    none = "kernels of replayed CUDA graphs have no operators"
+    limit = f"{100 * share:.1f} % of the time of replayed CUDA graphs has operators"
+    setting = "--captures DIR: a recording of the warm-up with the profiler on, see docs/recording.md"
+    return (Check("operators of CUDA graphs", share > 0, none, share >= _MIN_LINKED_SHARE, limit, setting),)
 
 
 class Check(NamedTuple):
