@@ -17,8 +17,10 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 METADATA, COMP, SEND, RECV, COLLECTIVE = 1, 4, 5, 6, 7
-_TYPES = {"double": 1, "float": 2, "int64": 3, "uint64": 4, "int32": 5, "fixed64": 6, "fixed32": 7, "bool": 8,
-          "string": 9, "bytes": 12, "uint32": 13, "sfixed32": 15, "sfixed64": 16, "sint32": 17, "sint64": 18}  # fmt: skip
+_TYPES = {
+    "double": 1, "float": 2, "int64": 3, "uint64": 4, "int32": 5, "fixed64": 6, "fixed32": 7, "bool": 8, "string": 9,
+    "bytes": 12, "uint32": 13, "sfixed32": 15, "sfixed64": 16, "sint32": 17, "sint64": 18,
+}  # fmt: skip
 _VALUES = ("double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64",
            "sfixed32", "sfixed64", "bool", "string", "bytes")  # fmt: skip
 _FIELDS: dict[str, list[tuple[str, int, str, bool]]] = {
@@ -139,7 +141,9 @@ def _meetings(job: Job) -> dict[tuple[int, int], tuple[Any, ...]]:
 
 
 def _resource(node: Node) -> str:
-    """Return which of ASTRA-sim's three resources of a rank a node occupies; it runs one node of each at a time."""
+    """Return which resource of a rank a node occupies; ASTRA-sim runs one node of each at a time, but any receive."""
+    if node.type == RECV:
+        return "receive"
     return "cpu" if node.attr["is_cpu_op"] else "gpu" if node.type == COMP else "network"
 
 
@@ -186,9 +190,9 @@ class _Replay:
         return self.ends
 
     def _issue(self, rank: int, time: int) -> None:
-        for kind in ("cpu", "gpu", "network"):
+        for kind in ("cpu", "gpu", "network", "receive"):
             ready = self.ready[rank, kind]
-            while ready and not (self.limited and (rank, kind) in self.busy):
+            while ready and not (self.limited and kind != "receive" and (rank, kind) in self.busy):
                 node = self.job.nodes[rank][heapq.heappop(ready)]
                 self.busy.add((rank, kind))
                 meeting = self.meetings.get((rank, node.id))

@@ -56,9 +56,29 @@ class ChakraFiles:
     moved: int
     """Dependencies that the recorded clocks contradict, and that lead from an earlier moment of the same thread."""
     unmatched: int
-    """Communication of which no other rank's part was recorded or matched: nodes of computation, as long as recorded."""
+    """Communication of which no other rank's part was recorded or matched: computation that lasts as recorded."""
     unsized: int
     """Nodes of communication without ``comm_size``, because the recording does not tell the size."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was written, and what the files lack."""
+        count = len(self.traces)
+        lines = [
+            f"{self.groups.parent}{os.sep}: {count} execution trace{'' if count == 1 else 's'} of Chakra, "
+            f"{self.nodes:,} nodes, {self.dependencies:,} dependencies; {self.groups.name} has the process groups."
+        ]
+        if self.unmatched:
+            lines.append(
+                f"Communication without a matched partner: {self.unmatched:,}, written as computation that lasts as "
+                "recorded, waits included. Give the traces of all ranks."
+            )
+        if self.unsized:
+            lines.append(
+                f"Nodes of communication without a size: {self.unsized:,}. A replay needs none, a simulated network "
+                "does (PyTorch records sizes since 2.4, in `record_param_comms`)."
+            )
+        return lines
 
 
 def to_chakra(graph: DependencyGraph, folder: str | os.PathLike[str]) -> ChakraFiles:
@@ -88,15 +108,15 @@ def to_chakra(graph: DependencyGraph, folder: str | os.PathLike[str]) -> ChakraF
 
     Raises:
         HtagraphError: the folder holds the traces themselves, or execution traces of other ranks.
-        GraphError: activities of several ranks meet outside of matched collectives.
+        GraphError: ranks depend on each other outside of matched communication.
         OSError: a file cannot be written.
 
     Example:
         >>> import tempfile
         >>> import htagraph as hg
         >>> files = hg.to_chakra(hg.load("data/demo"), tempfile.mkdtemp())
-        >>> [path.name for path in files.traces], files.moved, files.unmatched
-        (['rank.0.et', 'rank.1.et', 'rank.2.et', 'rank.3.et'], 0, 0)
+        >>> [path.name for path in files.traces], files.unmatched
+        (['rank.0.et', 'rank.1.et', 'rank.2.et', 'rank.3.et'], 0)
 
     Source: ``schema/protobuf/et_def.proto`` of github.com/mlcommons/chakra.
     """
@@ -120,17 +140,21 @@ def to_chakra(graph: DependencyGraph, folder: str | os.PathLike[str]) -> ChakraF
 def _check_folder(graph: DependencyGraph, folder: Path, files: set[Path]) -> None:
     """Refuse a folder of traces, which would hold a file more that is none, and one that would mix two jobs."""
     if not folder.is_dir():
+        if folder.exists():
+            msg = f"{folder}: is a file, not a folder; name another folder"
+            raise HtagraphError(msg)
         return
-    if any(isinstance(trace.path, Path) and trace.path.parent.samefile(folder) for trace in graph.traces.values()):
+    place = folder.resolve()
+    if any(isinstance(trace.path, Path) and trace.path.parent.resolve() == place for trace in graph.traces.values()):
         msg = f"{folder}: holds the traces themselves; name another folder for execution traces"
         raise HtagraphError(msg)
     others = sorted(set(folder.glob("rank.*.et")) - files)
     if others:
-        msg = f"{others[0]}: is of another job, with which these files would be mixed; name another folder, or remove it"
+        msg = f"{others[0]}: is of another job, which would be mixed with this one; name another folder, or remove it"
         raise HtagraphError(msg)
 
 
-class _Rows(NamedTuple):
+class _Fields(NamedTuple):
     """What is written of each node besides its times and dependencies."""
 
     order: Ints
@@ -149,13 +173,13 @@ class _Rows(NamedTuple):
     unsized: int
 
 
-def _rows(graph: DependencyGraph, nodes: Nodes) -> _Rows:
+def _rows(graph: DependencyGraph, nodes: Nodes) -> _Fields:
     acts = graph.activities
     order = np.argsort(nodes.rank, kind="stable")
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order)) - np.searchsorted(nodes.rank[order], nodes.rank[order])
     kind = np.full(len(order), _COMP)
-    owner = np.maximum(nodes.activity, 0)
+    owner = nodes.activity
     name = acts.name[owner] + len(graph.names) * nodes.before
     attributes = acts.lane[owner].astype(np.int64)
     texts = [
@@ -163,28 +187,17 @@ def _rows(graph: DependencyGraph, nodes: Nodes) -> _Rows:
         + (_attribute("stream", _INT64, lane.stream) if lane.stream >= 0 else _thread(lane.tid))
         for lane in graph.lanes
     ]
-    is_end = (acts.kind[owner] == ActivityKind.BOUNDARY) & (nodes.activity >= 0)
+    is_end = acts.kind[owner] == ActivityKind.BOUNDARY
     kind[is_end], attributes[is_end] = _METADATA, len(texts)
     texts.append(_attribute("is_cpu_op", _BOOL, 1))
     groups, types, parts, unsized = _communication(graph, nodes)
     at = np.flatnonzero(nodes.member >= 0)
     kind[at], attributes[at] = types[nodes.member[at]], len(texts) + nodes.member[at]
     texts += parts
-    passed = np.flatnonzero(nodes.message >= 0)
-    kind[passed] = _SEND + nodes.message[passed] % 2
-    attributes[passed] = len(texts) + nodes.message[passed]
-    name[passed] = 2 * len(graph.names)
-    ends = np.empty(len(passed), np.int64)
-    ends[nodes.message[passed]] = nodes.rank[passed]
-    matched = 0 if graph.matches is None else graph.matches.count
-    for pair, (sender, receiver) in enumerate(ends.reshape(-1, 2).tolist()):
-        texts += 2 * [_transfer(sender, receiver, matched + pair, 0)]
-    return _Rows(order, number, kind, name, attributes, texts, groups, unsized)
+    return _Fields(order, number, kind, name, attributes, texts, groups, unsized)
 
 
-def _communication(
-    graph: DependencyGraph, nodes: Nodes
-) -> tuple[dict[str, list[int]], Array, list[bytes], int]:
+def _communication(graph: DependencyGraph, nodes: Nodes) -> tuple[dict[str, list[int]], Array, list[bytes], int]:
     """Return (ranks of each group, type of each member's node, its attributes, how many have no size)."""
     matches, acts, members = graph.matches, graph.activities, nodes.meetings
     if matches is None or not len(members.activity):
@@ -251,7 +264,7 @@ def _attribute(name: str, kind: int, value: int | str) -> bytes:
     return field(10, message((1, name), (kind, value)))
 
 
-def _trace(graph: DependencyGraph, nodes: Nodes, rows: _Rows, rank: int) -> bytes:
+def _trace(graph: DependencyGraph, nodes: Nodes, rows: _Fields, rank: int) -> bytes:
     """Return the file of a rank."""
     ranks = nodes.rank[rows.order]
     own = rows.order[np.searchsorted(ranks, rank) : np.searchsorted(ranks, rank, side="right")]
@@ -281,15 +294,11 @@ def _trace(graph: DependencyGraph, nodes: Nodes, rows: _Rows, rank: int) -> byte
 
 def _name(graph: DependencyGraph, code: int) -> str:
     count = len(graph.names)
-    if code >= 2 * count:
-        return "between ranks"
     return graph.names[code] if code < count else f"before {graph.names[code - count]}"
 
 
 @njit(cache=True, nogil=True)
-def _fill(
-    columns: Array, needs: tuple[Array, Array, Array], texts: tuple[Array, Array], out: Array
-) -> int:
+def _fill(columns: Array, needs: tuple[Array, Array, Array], texts: tuple[Array, Array], out: Array) -> int:
     """Write the nodes: id (1), name (2), type (3), ctrl_deps (4), data_deps (5), start (6), duration (7), attr (10)."""
     (first, source, control), (text, bounds) = needs, texts
     at = 0
@@ -310,17 +319,13 @@ def _fill(
         at = _put_text(out, at, text, bounds[name], bounds[name + 1])
         out[at] = 0x18
         at = put_varint(out, at + 1, kind)
-        if ordered:
-            out[at] = 0x22
-            at = put_varint(out, at + 1, ordered)
-            for place in range(first[row], first[row + 1]):
-                if control[place]:
-                    at = put_varint(out, at, source[place])
-        if every:
-            out[at] = 0x2A
-            at = put_varint(out, at + 1, every)
-            for place in range(first[row], first[row + 1]):
-                at = put_varint(out, at, source[place])
+        for tag, length in ((0x22, ordered), (0x2A, every)):
+            if length:
+                out[at] = tag
+                at = put_varint(out, at + 1, length)
+                for place in range(first[row], first[row + 1]):
+                    if control[place] or tag == 0x2A:
+                        at = put_varint(out, at, source[place])
         out[at] = 0x30
         at = put_varint(out, at + 1, start)
         out[at] = 0x38

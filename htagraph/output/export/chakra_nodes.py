@@ -49,13 +49,11 @@ class Nodes(NamedTuple):
 
     rank: Array
     activity: Ints
-    """The activity whose time the node is, or that it leads to; -1 for what hands over to another rank."""
+    """The activity whose time the node is, or that it leads to."""
     before: Mask
     """Whether the node is time before the activity that no activity around it explains."""
     member: Ints
     """The row of `meetings` that the node is; -1 for most."""
-    message: Ints
-    """Of what hands over from a rank to another: twice its number, and 1 more where it is received; else -1."""
     start: Ints
     """µs."""
     duration: Ints
@@ -81,7 +79,6 @@ class _Moments(NamedTuple):
     activity: Ints
     before: Mask
     member: Ints
-    message: Ints
     rank: Array
 
 
@@ -102,14 +99,13 @@ def nodes_of(graph: DependencyGraph) -> Nodes:
     is earlier by a usual launch latency than recorded, so that launches need no node of their own.
 
     Raises:
-        GraphError: activities of several ranks meet at a moment that is no matched collective.
+        GraphError: ranks depend on each other outside of matched communication.
     """
     acts = graph.activities
     kept = graph.awake & (acts.kind != ActivityKind.JOIN)
     time = _microseconds(graph, kept)
     meetings = _meetings(graph, time, kept)
-    moments, needs = _moments(graph, time, meetings), _needs(graph, meetings, kept)
-    moments, needs = _with_own_time(*_across_ranks(moments, needs))
+    moments, needs = _with_own_time(_moments(graph, time, meetings), _needs(graph, meetings, kept))
     used = np.concatenate((np.repeat(kept, 2), np.ones(len(moments.time) - 2 * len(acts), np.bool_)))
     order = np.flatnonzero(used)
     order = order[np.lexsort((moments.tie[order], moments.time[order]))]
@@ -164,14 +160,12 @@ def _moments(graph: DependencyGraph, time: Ints, meetings: Meetings) -> _Moments
     owner[::2] = np.where(around >= 0, around, owner[::2])
     before = np.zeros(2 * count, np.bool_)
     before[::2] = around < 0
-    none = np.full(2 * count, -1)
     return _Moments(
         np.concatenate((time, meetings.begins + meetings.lasts)),
         np.concatenate((tie, tie[2 * members] + 1)),
         np.concatenate((owner, members)),
         np.concatenate((before, np.zeros(len(members), np.bool_))),
-        np.concatenate((none, np.arange(len(members)))),
-        np.full(2 * count + len(members), -1),
+        np.concatenate((np.full(2 * count, -1), np.arange(len(members)))),
         np.concatenate((np.repeat(acts.rank, 2), acts.rank[members])),
     )
 
@@ -180,6 +174,14 @@ def _needs(graph: DependencyGraph, meetings: Meetings, kept: Mask) -> _Needs:
     """Return the dependencies: edges, and those of members, which replace the edges of JOINs."""
     edges = graph.edges
     inside = kept[edges.source >> 1] & kept[edges.target >> 1]
+    rank = graph.activities.rank
+    across = inside & (rank[edges.source >> 1] != rank[edges.target >> 1])
+    if (across & ~of_kinds(edges.kind, TRANSFERS)).any():
+        msg = (
+            "this graph has dependencies between ranks that are no communication, which an execution trace cannot hold"
+        )
+        raise GraphError(msg)
+    inside &= ~across  # of pairs, whose nodes wait for each other
     source, target = (ends[inside].astype(np.int64) for ends in (edges.source, edges.target))
     transfer = 2 * len(graph.activities) + np.arange(len(meetings.activity))
     arrival = 2 * meetings.activity
@@ -189,31 +191,6 @@ def _needs(graph: DependencyGraph, meetings: Meetings, kept: Mask) -> _Needs:
         np.concatenate((source, members)), np.concatenate((target, transfer, meetings.released)),
         np.concatenate((of_kinds(edges.kind[inside], _ORDER), np.zeros(len(members), np.bool_))),
         np.concatenate((own, np.zeros(len(members), np.int64))),
-    )  # fmt: skip
-
-
-def _added(moments: _Moments, **columns: Array) -> _Moments:
-    """Return the moments, followed by others."""
-    count = len(columns["time"])
-    given = {"activity": np.full(count, -1), "before": np.zeros(count, np.bool_), "member": np.full(count, -1),
-             "message": np.full(count, -1)} | columns  # fmt: skip
-    return _Moments(*(np.concatenate((getattr(moments, name), given[name])) for name in _Moments._fields))
-
-
-def _across_ranks(moments: _Moments, needs: _Needs) -> tuple[_Moments, _Needs]:
-    """Return moments and dependencies with a message in place of each dependency between ranks."""
-    other = moments.rank[needs.source] != moments.rank[needs.target]
-    if not other.any():
-        return moments, needs
-    source, target = needs.source[other], needs.target[other]
-    number, sends = np.arange(len(source)), len(moments.time) + np.arange(len(source))
-    tie, time = moments.tie[source] + 3, moments.time[source]
-    for end, way in ((source, 0), (target, 1)):
-        moments = _added(moments, time=time, tie=tie, rank=moments.rank[end], message=2 * number + way)
-    kept = _Needs(*(column[~other] for column in needs))
-    return moments, _Needs(
-        np.concatenate((kept.source, source, sends + len(source))), np.concatenate((kept.target, sends, target)),
-        *(np.concatenate((each, np.zeros(2 * len(source), each.dtype))) for each in (kept.control, kept.own)),
     )  # fmt: skip
 
 
@@ -228,10 +205,11 @@ def _with_own_time(moments: _Moments, needs: _Needs) -> tuple[_Moments, _Needs]:
     worked = np.minimum(moments.time[source] + needs.own[rows], moments.time[target])
     first, added = needs.target.copy(), len(moments.time) + np.arange(len(rows))
     first[rows] = added
-    moments = _added(
-        moments, time=worked, tie=moments.tie[source] + 2, rank=moments.rank[source], activity=moments.activity[target]
-    )
-    return moments, _Needs(
+    more = (
+        worked, moments.tie[source] + 2, moments.activity[target], np.zeros(len(rows), np.bool_),
+        np.full(len(rows), -1), moments.rank[source],
+    )  # fmt: skip
+    return _Moments(*(np.concatenate(both) for both in zip(moments, more, strict=True))), _Needs(
         np.concatenate((needs.source, added)), np.concatenate((first, target)),
         np.concatenate((needs.control, needs.control[rows])), np.zeros(len(first) + len(rows), np.int64),
     )  # fmt: skip
@@ -261,9 +239,7 @@ def _in_order(graph: DependencyGraph, order: Ints, moments: _Moments, needs: _Ne
     known = vertex < 2 * len(acts)
     lane = lanes[np.where(known, vertex, 0) >> 1]
     source[late] = np.where(known, last_before(lane, target[late]), -1)
-    alone = np.ones(len(order), np.bool_)
-    alone[target[source >= 0]] = False
-    alone = np.flatnonzero(alone & (moments.message[order] < 0))
+    alone = np.flatnonzero(np.bincount(target[source >= 0], minlength=len(order)) == 0)
     main = looked_up(*_main_lanes(graph, lanes), moments.rank[order[alone]])
     anchor = last_before(main, alone)
     source, target = np.concatenate((source, anchor)), np.concatenate((target, alone))
@@ -287,13 +263,13 @@ def _contracted(placed: tuple[Ints, Mask], moments: _Moments, needs: _Needs, mee
     by_target = np.argsort(needs.target, kind="stable")
     source, target = needs.source[by_target], needs.target[by_target]
     first = np.searchsorted(target, np.arange(len(order) + 1))
-    time, member, message = moments.time[order], moments.member[order], moments.message[order]
+    time, member = moments.time[order], moments.member[order]
     allowed = np.zeros(len(order), np.int64)
     np.maximum.at(allowed, target, time[source])
-    lasts = np.where(message >= 0, 0, time - allowed)
+    lasts = time - allowed
     transfers = np.flatnonzero(member >= 0)
     lasts[transfers] = meetings.lasts[member[transfers]]
-    plain = (lasts == 0) & (member < 0) & (message < 0) & ~always
+    plain = (lasts == 0) & (member < 0) & ~always
     stays, begins, found, control = _settled(first, source, needs.control[by_target], plain)
     rows = np.flatnonzero(stays)
     number = inverse_of(rows, len(order))
@@ -303,7 +279,7 @@ def _contracted(placed: tuple[Ints, Mask], moments: _Moments, needs: _Needs, mee
     chosen = order[rows]
     return Nodes(
         moments.rank[chosen], moments.activity[chosen], moments.before[chosen],
-        member[rows], message[rows], time[rows] - lasts[rows], lasts[rows],
+        member[rows], time[rows] - lasts[rows], lasts[rows],
         np.concatenate(([0], ends)), number[found[at]], control[at], meetings, moved,
     )  # fmt: skip
 
@@ -315,21 +291,10 @@ def _settled(first: Array, source: Array, control: Array, plain: Array) -> tuple
     A `plain` moment is none if it has but one dependency, or if no more than one moment depends on it.
     """
     count = len(plain)
-    through, uses = np.arange(count), np.zeros(count, np.int64)
-    for at in range(count):
-        begin, end = first[at], first[at + 1]
-        same = plain[at] and end > begin
-        for edge in range(begin + 1, end):
-            same = same and through[source[edge]] == through[source[begin]]
-        if same:
-            through[at] = through[source[begin]]
-    for at in range(count - 1, -1, -1):
-        if through[at] == at and not (plain[at] and uses[at] == 0):
-            for edge in range(first[at], first[at + 1]):
-                uses[through[source[edge]]] += 1
-    stays, spans = np.zeros(count, np.bool_), np.zeros((count, 2), np.int64)
-    taken, seen, most = np.zeros(count, np.bool_), np.full(count, -1, np.int64), len(source) + _MAX_TAKEN_OVER * count
-    found, ordered = np.empty(most, np.int64), np.empty(most, np.bool_)
+    through, uses = _passed(first, source, plain)
+    most = len(source) + _MAX_TAKEN_OVER * count
+    stays, spans, taken = np.zeros(count, np.bool_), np.zeros((count, 2), np.int64), np.zeros(count, np.bool_)
+    found, ordered, seen = np.empty(most, np.int64), np.empty(most, np.bool_), np.full(count, -1, np.int64)
     size = 0
     for at in range(count):
         if through[at] != at or (plain[at] and uses[at] == 0):
@@ -348,3 +313,21 @@ def _settled(first: Array, source: Array, control: Array, plain: Array) -> tuple
         taken[at] = plain[at] and uses[at] == 1 and size - spans[at, 0] <= _MAX_TAKEN_OVER
         stays[at] = not taken[at]
     return stays, spans, found[:size], ordered[:size]
+
+
+@njit(nogil=True)
+def _passed(first: Array, source: Array, plain: Array) -> tuple[Array, Array]:
+    """Return the moment that each stands for, itself or its only dependency, and how many depend on each."""
+    through, uses = np.arange(len(plain)), np.zeros(len(plain), np.int64)
+    for at in range(len(plain)):
+        begin, end = first[at], first[at + 1]
+        same = plain[at] and end > begin
+        for edge in range(begin + 1, end):
+            same = same and through[source[edge]] == through[source[begin]]
+        if same:
+            through[at] = through[source[begin]]
+    for at in range(len(plain) - 1, -1, -1):
+        if through[at] == at and not (plain[at] and uses[at] == 0):
+            for edge in range(first[at], first[at + 1]):
+                uses[through[source[edge]]] += 1
+    return through, uses
