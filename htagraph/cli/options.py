@@ -204,6 +204,10 @@ OPTIONS: Mapping[str, Any] = {
     "report.output": _option(
         Path, "--output", "-o", callback=ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
     ),
+    "chakra": _option(
+        Path, "--chakra", metavar="DIR", callback=in_folder,
+        help="Folder for rank.<rank>.et and comm_group.json (MLCommons Chakra, schema 0.0.4).",
+    ),
     "compare": _option(bool, "--compare", help="Two jobs, before and after: what changed, and why."),
     "port": _option(int, "--port", min=0, max=65535, help="Port of this machine; 0 for any free port."),
     "perfetto_ui": _option(

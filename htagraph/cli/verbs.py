@@ -123,6 +123,7 @@ VERBS: Mapping[str, str | Question] = {
     ),
     "compare": "diff",
     "plot": "jobs",
+    "export": "jobs",
     "report": "jobs",
     "serve": "jobs",
     "execution-trace": "others",
