@@ -66,14 +66,17 @@ def contract(
     bounds = np.asarray(bounds, np.int64)
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    source, target, terminal = place[source], place[target], np.asarray(terminal)[order]
+    source, target, terminal, work = place[source], place[target], np.asarray(terminal)[order], len(source)
+    source, target, weights = _in_runs(source, target, weights, terminal, len(bounds))
+    kept, source, target, terminal = _renumbered(source, target, terminal)
     forward = _pass(source, target, weights, terminal, bounds, backward=False)
-    kept, source, target, terminal = _renumbered(forward.source, forward.target, terminal)
+    again, source, target, terminal = _renumbered(forward.source, forward.target, terminal)
+    kept = kept[again]
     back = _pass(source, target, sparse(forward.weight), terminal, bounds, backward=True)
     again, source, target, terminal = _renumbered(back.target, back.source, terminal)
     kept = kept[again]
     net = net_of(len(kept), source, target, back.weight)
-    work = forward.work + back.work + _reduce(net, terminal, bounds)
+    work += forward.work + back.work + _reduce(net, terminal, bounds)
     live = np.flatnonzero(net.edge[:, SOURCE] >= 0)
     stays, source, target, _ = _renumbered(net.edge[live, SOURCE], net.edge[live, TARGET], terminal)
     by_target = np.lexsort((source, target))
@@ -81,6 +84,59 @@ def contract(
         np.asarray(order)[kept[stays]].astype(np.int64), source[by_target], target[by_target],
         net.weight[live][by_target], work,
     )  # fmt: skip
+
+
+def _in_runs(
+    source: Array, target: Array, weights: Weights, terminal: Array, size: int
+) -> tuple[Array, Array, Weights]:
+    """Return (sources, targets, weights) with one edge for each stretch of vertices with one edge in and one out.
+
+    Nine of ten vertices lie within one: so what is kept of each vertex is kept for the others only.
+    """
+    offsets, entering = counting_order(target, len(terminal))
+    inner = (np.diff(offsets) == 1) & (np.bincount(source, minlength=len(terminal)) == 1) & ~terminal
+    edges, weights = for_reading(entering, np.int32), _to_read(weights)
+    ends = np.empty((2, len(source) - int(inner.sum())), np.int32)
+    made = Weights(
+        np.zeros(ends.shape[1], np.int64), np.zeros(ends.shape[1] + 1, np.int64), np.empty_like(weights.component),
+        np.empty_like(weights.amount),
+    )  # fmt: skip
+    source, sums = for_reading(source, np.int32), np.zeros((3, size), np.int64)
+    count = _merge(for_reading(offsets, np.int64), edges, source, weights, inner, ends, made, sums)
+    return ends[0], ends[1], made._replace(component=made.component[:count], amount=made.amount[:count])
+
+
+@njit(cache=True)
+def _merge(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    offsets: Array, edges: Array, source: Array, weights: Weights, inner: Array, ends: Array, made: Weights, sums: Array
+) -> int:
+    """Write one edge for each stretch, by target and the order in which they enter it; return how many amounts."""
+    total, which, seen = sums[0], sums[1], sums[2]  # by component; those found; the last run of each, from 1 on
+    run = count = 0
+    for vertex in range(len(inner)):
+        if inner[vertex]:
+            continue
+        for i in range(offsets[vertex], offsets[vertex + 1]):
+            edge, found = edges[i], 0
+            while True:
+                made.base[run] += weights.base[edge]
+                for j in range(weights.offsets[edge], weights.offsets[edge + 1]):
+                    component = weights.component[j]
+                    if seen[component] <= run:
+                        which[found], seen[component] = component, run + 1
+                        found += 1
+                    total[component] += weights.amount[j]
+                if not inner[source[edge]]:
+                    break
+                edge = edges[offsets[source[edge]]]
+            ends[0, run], ends[1, run] = source[edge], vertex
+            for j in range(found):
+                made.component[count], made.amount[count] = which[j], total[which[j]]
+                total[which[j]] = 0
+                count += 1
+            run += 1
+            made.offsets[run] = count
+    return count
 
 
 def _pass(

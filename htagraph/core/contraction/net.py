@@ -88,35 +88,32 @@ def cover_together(vectors: Array, first: int, second: int, other: int, bounds: 
     mean and the third vector have the same component: between these shares, what the mean is ahead by is linear.
     If it is shorter than the third one by any factor, or by rounding might be, the answer is False.
     """
-    for i in range(len(bounds)):
-        apart = vectors[first, i] - vectors[second, i]
-        if not apart:
-            continue
-        share = (vectors[other, i] - vectors[second, i]) / apart
-        if 0 < share < 1 and _ahead(vectors, first, second, other, i, bounds) >= _MARGIN:
+    for i in range(1, len(bounds)):  # at a share by the first component, the mean is ahead by nothing
+        apart, beyond = vectors[first, i] - vectors[second, i], vectors[other, i] - vectors[second, i]
+        if (0 < beyond < apart or apart < beyond < 0) and _ahead(vectors, first, second, other, i, bounds) >= _MARGIN:
             return True
     return False
 
 
 @njit(no_cpython_wrapper=True)
 def _ahead(vectors: Array, first: int, second: int, other: int, same: int, bounds: Array) -> float:
-    """Return by how much a mean of two vectors is at least longer than a third one; -1 if it may be shorter.
+    """Return by how much a mean of two vectors is at least longer than a third one; -1 if that is not enough.
 
     The mean is the one whose component `same` is that of the third vector.
     """
     share = (vectors[other, same] - vectors[second, same]) / (vectors[first, same] - vectors[second, same])
-    ahead = 0.0
-    for i in range(len(bounds)):
+    ahead = vectors[second, 0] - vectors[other, 0] + share * (vectors[first, 0] - vectors[second, 0])
+    for i in range(1, len(bounds)):
+        if ahead < _MARGIN:  # it only falls
+            return -1.0
         if i == same:
             continue
         apart = vectors[first, i] - vectors[second, i]
         more = vectors[second, i] - vectors[other, i] + share * apart
-        if i and more < (_MARGIN if apart else 0.0):
+        if more < (_MARGIN if apart else 0.0):
             if bounds[i] == UNBOUNDED:
                 return -1.0
             ahead += bounds[i] * more if more < 0.0 else 0.0  # min would be compiled too
-        elif not i:
-            ahead += more
     return ahead
 
 
