@@ -106,7 +106,7 @@ def _in_runs(
     return ends[0], ends[1], made._replace(component=made.component[:count], amount=made.amount[:count])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _merge(  # noqa: PLR0913, PLR0917 - a graph as arrays
     offsets: Array, edges: Array, source: Array, weights: Weights, inner: Array, ends: Array, made: Weights, sums: Array
 ) -> int:
@@ -200,7 +200,7 @@ def _to_read(weights: Weights) -> Weights:
     return Weights(base, offsets, for_reading(weights.component, np.int16), amount)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _find_followed(  # noqa: PLR0913, PLR0917 - a graph as arrays
     followed: Array, order: Array, offsets: Array, edges: Array, target: Array, weights: Weights, bounds: Array,
     ends: Array,
@@ -278,7 +278,7 @@ class _Made(NamedTuple):
     """How many vertices were looked at, how many edges are made, and how much was looked at for it."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array,
     reached: _Reached, made: _Made,

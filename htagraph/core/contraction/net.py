@@ -162,7 +162,7 @@ def net_of(count: int, source: Array, target: Array, weight: Array) -> Net:
     return net
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _fill(net: Net, source: Array, target: Array, weight: Array) -> None:
     for i in range(len(source)):
         insert(net, source[i], target[i], weight, i)
@@ -226,7 +226,7 @@ class _Lists(NamedTuple):
     """Parallel edges in an order, and the place before and after each; it has room for those of any vertex."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
     direct, parallel = lists.direct, lists.parallel
     work = 0
@@ -389,7 +389,7 @@ def shrink(net: Net, terminal: Array, bounds: Array) -> int:
     return int(pairs.work[0])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _shrink(  # noqa: PLR0913, PLR0917 - what `shrink` has, and memory to work in
     net: Net, terminal: Array, bounds: Array, pairs: _TwoEdgePaths, queue: Array, queued: Array, around: Array
 ) -> None:  # fmt: skip
