@@ -16,7 +16,7 @@ from htagraph.core.compiled import for_reading, njit
 __all__ = [
     "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MOST_TRIED", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
     "UNBOUNDED", "Net", "Weights", "add", "copy", "cover_together", "covers", "insert", "net_of", "prune", "remove",
-    "shrink", "sparse",
+    "shrink",
 ]  # fmt: skip
 
 UNBOUNDED = -1
@@ -36,16 +36,6 @@ class Weights(NamedTuple):
     component: Array
     """Of each amount: 1 to the number of factors."""
     amount: Array
-
-
-def sparse(weight: Array) -> Weights:
-    """Return vectors, one per row, as numbers and amounts."""
-    edge, component = np.nonzero(weight[:, 1:])
-    offsets = np.searchsorted(edge, np.arange(len(weight) + 1))
-    return Weights(
-        np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int16),
-        weight[edge, component + 1],
-    )  # fmt: skip
 
 
 @njit(cache=True)
