@@ -12,7 +12,7 @@ from htagraph.core.naming import names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.kernel_costs import operator_costs
+from htagraph.queries.kernel_costs import device_name, operator_costs
 from htagraph.queries.kernel_sequences import work_below
 from htagraph.queries.recorded_events import counter_ranges, operators_around
 
@@ -171,7 +171,7 @@ def _rates(
     table["share_percent"] = 100 * table["time_us"] / all_us.where(all_us > 0)
     table["intensity"] = table["flop"] / some
     table["tflop_s"], table["gb_s"] = table["flop"] / seconds / 1e12, some / seconds / 1e9
-    peaks = {rank: peak_of(_device(graph, rank)) for rank in table["rank"].unique()}
+    peaks = {rank: peak_of(device_name(graph, rank)) for rank in table["rank"].unique()}
     limits = [peaks[rank] for rank in table["rank"]]
     sizes = zip(limits, table["element_bytes"].tolist(), table["tf32"].tolist(), strict=True)
     own = [peak.tflop_s(size, tf32=tf32) if peak else 0.0 for peak, size, tf32 in sizes]
@@ -187,14 +187,3 @@ def _rates(
 
 def _known(values: list[float]) -> Array:
     return np.array([value if value > 0 else np.nan for value in values], np.float64)
-
-
-def _device(graph: DependencyGraph, rank: int) -> str:
-    """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
-    trace, acts = graph.traces.get(rank), graph.activities
-    of_rank = acts.of_rank(rank)
-    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]]).tolist()}
-    if trace is None or not used:
-        return ""
-    named = [(each.id, each.name) for each in trace.facts.devices if each.name]
-    return next((name for number, name in named if number in used), named[0][1] if named else "")

@@ -21,7 +21,9 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.arguments import argument_texts
 
-__all__ = ["Call", "ShapedCalls", "cost_of_call", "kernel_costs", "operator_costs", "shaped_calls", "tensors_of"]
+__all__ = [
+    "Call", "CallCost", "ShapedCalls", "cost_of_call", "device_name", "kernel_costs", "operator_costs", "shaped_calls", "tensors_of",
+]  # fmt: skip
 
 TABLE = Table(
     "What kernels compute and move",
@@ -71,6 +73,8 @@ class CallCost(NamedTuple):
     """NaN where no formula says."""
     bytes: float
     element_bytes: int
+    depth: float = 0.0
+    """Length of the sums of a product: operations of an element of the result / 2; 0 for other operators."""
 
 
 @once
@@ -116,12 +120,12 @@ def cost_of_call(call: Call) -> CallCost | None:
 
     Example:
         >>> cost_of_call(Call("aten::add", [[2, 3], [3], []], ["float", "float", "Scalar"], None))
-        CallCost(flop=0.0, bytes=60.0, element_bytes=4)
+        CallCost(flop=0.0, bytes=60.0, element_bytes=4, depth=0.0)
     """
     counted = _counted(flop_formula(call.name), call)
     if isinstance(counted, tuple):
         _, size, read, flop, written, _ = counted
-        return CallCost(flop, read + written * size, size)
+        return CallCost(flop, read + written * size, size, flop / (2 * written) if written else 0.0)
     tensors = list(tensors_of(call))
     if not tensors:
         return None
@@ -209,7 +213,7 @@ def kernel_costs(graph: DependencyGraph) -> pd.DataFrame:
     operator, backward, beside = _operators(graph, rows)
     kind = _kinds(graph, rows, operator)
     shaped = shaped_calls(graph)
-    costs = [tuple(cost_of_call(call) or (np.nan, np.nan, 0)) for call in shaped.calls]
+    costs = [(cost_of_call(call) or (np.nan, np.nan, 0))[:3] for call in shaped.calls]
     by_call = np.array(costs or [(np.nan, np.nan, 0)], np.float64)
     known = operator >= 0
     call = shaped.number[np.searchsorted(shaped.activity, operator[known])]
@@ -296,3 +300,14 @@ def _say_sizes(graph: DependencyGraph, rows: Ints, moved: Array) -> None:
         whole = np.full(len(graph.activities), -1, np.int64)
         whole[graph.matches.activity] = graph.matches.bytes
         moved[whole[rows] >= 0] = whole[rows][whole[rows] >= 0]
+
+
+def device_name(graph: DependencyGraph, rank: int) -> str:
+    """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
+    trace, acts = graph.traces.get(rank), graph.activities
+    of_rank = acts.of_rank(rank)
+    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]]).tolist()}
+    if trace is None or not used:
+        return ""
+    named = [(each.id, each.name) for each in trace.facts.devices if each.name]
+    return next((name for number, name in named if number in used), named[0][1] if named else "")

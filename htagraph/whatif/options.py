@@ -179,6 +179,12 @@ def _on_or_off(text: str) -> dict[str, Any]:
     return {"on": text == "on"}
 
 
+def _batch(text: str) -> dict[str, Any]:
+    before, _, after = text.rpartition(":")
+    size = _whole(after, "BEFORE:AFTER, such as 32:128, or :128")
+    return {"after": size, "before": None if before in ("", "auto") else _whole(before, "a batch size")}
+
+
 def _group(text: str) -> dict[str, Any]:
     return {"group": text or None}
 
@@ -227,6 +233,8 @@ class Changes:
         "Selected kernels that follow each other on a stream become one.", _selection)  # fmt: skip
     move_to_stream = ChangeForm(lambda: changes.move_to_stream.move_to_stream, "CRITERIA:STREAM",
         "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
+    batch = ChangeForm(lambda: changes.batch.batch, "BEFORE:AFTER",
+        "The batch is AFTER, and not BEFORE (:AFTER or auto:AFTER finds the recorded one by shapes).", _batch)  # fmt: skip
     scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N",
         "The job has N ranks that work like the recorded ones: an extrapolation.",
         lambda text: {"n": _whole(text, "a number of ranks")})  # fmt: skip
@@ -244,7 +252,7 @@ def _refused(text: str, why: str) -> ValueError:
 
 def _split(text: str, what: str) -> tuple[str, str]:
     """Return the text before and after the last colon."""
-    before, colon, after = text.rpartition(":")
+    before, _, after = text.rpartition(":")
     if not colon:
         raise _refused(text, f" lacks :{what} at its end")
     return before, after
