@@ -35,7 +35,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
 __all__ = [
-    "NEVER", "ChangeError", "Jitter", "OwnTime", "Rough", "State", "checked", "edges_into", "edges_of", "end_spread",
+    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "checked", "edges_into", "edges_of", "end_spread",
     "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away",
     "time_of", "waiting", "weighed", "with_factor", "without_waits",
 ]  # fmt: skip
@@ -79,17 +79,6 @@ class Jitter:
 
 
 @dataclass(frozen=True, eq=False)
-class Rough:
-    """Lags that a change knows only roughly."""
-
-    edges: npt.NDArray[np.int64]
-    low: npt.NDArray[np.float64]
-    """Per edge: its shortest lag over the predicted one."""
-    high: npt.NDArray[np.float64]
-    """Per edge: its longest lag over the predicted one."""
-
-
-@dataclass(frozen=True, eq=False)
 class State:
     """The weights of a graph, as changed so far."""
 
@@ -109,8 +98,6 @@ class State:
     """Activities that no longer block, one array per change that made them so."""
     sooner: tuple[npt.NDArray[np.int64], ...] = ()
     """Communication that changes let begin sooner, one array per change."""
-    roughly: tuple[Rough, ...] = ()
-    """Times that changes know only roughly, one entry per change."""
     also: tuple[DependencyGraph, ...] = ()
     """Other recordings of the job, such as with another batch."""
     shared_link: bool | None = None

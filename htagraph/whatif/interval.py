@@ -81,8 +81,6 @@ _TELLING: Final = {
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "hosts without a free core may take part of transfers": "on a slower network",
     "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
-    "kernels of another size may take less": "with another batch, given as also=,",
-    "kernels of another size may take longer": "with another batch, given as also=,",
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {

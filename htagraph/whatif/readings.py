@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
 __all__ = [
-    "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_long_kernels",
-    "with_quick_messages", "with_short_kernels", "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
+    "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_quick_messages",
+    "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
     "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
     "without_unexplained_pauses",
 ]  # fmt: skip
@@ -203,23 +203,6 @@ def without_unexplained_pauses(state: State, parts_of: Callable[[], ClassParts])
     parts = parts_of()
     parts.gap.fix(np.flatnonzero(of_kinds(state.graph.gap_kind, UNEXPLAINED)), 0)
     return parts
-
-
-def _roughly(end: str, state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
-    """Let times that a change knows only roughly be at one end of what they may be."""
-    if not state.roughly:
-        return None
-    parts = parts_of()
-    for rough in state.roughly:
-        lag = parts.lag.rest[rough.edges]
-        parts.lag.let(rough.edges, np.where(lag > 0, np.rint(lag * getattr(rough, end)), lag).astype(np.int64))
-    return parts
-
-
-with_short_kernels: Final[Doubt] = partial(_roughly, "low")
-"""Lets times that a change knows only roughly be as short as they may be."""
-with_long_kernels: Final[Doubt] = partial(_roughly, "high")
-"""Lets times that a change knows only roughly be as long as they may be."""
 
 
 @once
@@ -494,7 +477,5 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "what follows communication may not need it": without_needs,
     "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
-    "kernels of another size may take less": with_short_kernels,
-    "kernels of another size may take longer": with_long_kernels,
 }
 """Cause of an interval's width → the other reading of the recording."""
