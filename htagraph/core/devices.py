@@ -98,12 +98,31 @@ cuBLAS in 32 bits on L4 (rtferraz/cuda-kernel-engineering), H200 NVL (also for o
 6000 (xzwgit/gpu-flops-bench), and the largest 16-bit rates of mag-/gpu_benchmark. With a share twice as large, kernels
 on this device are predicted twice as fast."""
 _NOISE = frozenset(
-    "nvidia amd tesla instinct geforce gpu graphics radeon generation accelerator oam edition server workstation "
-    "blackwell quadro device".split()
+    [
+        "nvidia",
+        "amd",
+        "tesla",
+        "instinct",
+        "geforce",
+        "gpu",
+        "graphics",
+        "radeon",
+        "generation",
+        "accelerator",
+        "oam",
+        "edition",
+        "server",
+        "workstation",
+        "blackwell",
+        "quadro",
+        "device",
+    ]
 )
 """Words of product names that tell no two devices apart."""
 _PARTS = frozenset(("mig", "laptop", "mobile", "max", "q"))
 """Words that mean another device, or a part of one, than the product of that name."""
+_FORMS = frozenset(["40gb", "80gb", "sxm", "pcie", "nvl"])
+"""Words that tell the products of a family apart."""
 _USUAL = frozenset(("H100", "V100", "P100"))
 """Families of which a bare name means the module on a baseboard (SXM), as most servers have it."""
 _SAME = 0.15
@@ -129,12 +148,10 @@ def _fitting(name: str) -> tuple[list[str], bool]:
     said = [product for product in PEAKS if _words(product) <= words]
     if said:
         return [max(said, key=lambda product: len(_words(product)))], True
-    plain = frozenset(word for word in words if not word.endswith("gb"))
-    for some in (words, plain):
-        vague = [product for product in PEAKS if some and some <= _words(product)]
-        if vague:
-            return vague, len(vague) == 1
-    return [], False
+    part = [product for product in PEAKS if words and words <= _words(product)]
+    family = [product for product in PEAKS if _words(product) - _FORMS <= words]
+    vague = part or family
+    return vague, len(vague) == 1
 
 
 def peak_of(device_name: str) -> Peak | None:

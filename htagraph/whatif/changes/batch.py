@@ -11,13 +11,14 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.flops import is_tf32_kernel, peak_of
+from htagraph.core.devices import peak_of
+from htagraph.core.flops import is_tf32_kernel
 from htagraph.core.kinds import KernelKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls
-from htagraph.queries.weights import OwnTime, Rough, State, checked, loader_time, time_of, with_factor
+from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
 from htagraph.whatif.batch_sizes import Layout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import Work, resized
 
@@ -249,18 +250,14 @@ def _by_sample(job: _Job) -> tuple[dict[tuple[str, str], Array], dict[tuple[str,
 def _with_times(state: State, rows: Array, factors: list[Array]) -> State:
     """Return the state with the times of kernels or operators multiplied, known between the two other factors."""
     count = len(state.graph.activities)
-    chosen = np.zeros(count + 1, np.bool_)
-    moved = np.abs(factors[0] - 1) + np.abs(factors[1] - 1) + np.abs(factors[2] - 1) > 0
-    chosen[rows[moved]] = True
+    factor, chosen = np.ones(count + 1), np.zeros(count + 1, np.bool_)
+    moved = rows[np.abs(np.array(factors) - 1).max(axis=0) > 0]
+    factor[rows], chosen[moved] = factors[0], True
     time = time_of(state, chosen, loader=False, outside=np.zeros(count, np.bool_))
-    owner = state.graph.edges.activity[time.edges]
-    of_rows = [np.ones(count + 1) for _ in factors]
-    for each, factor in zip(of_rows, factors, strict=True):
-        each[rows] = factor
-    mid, low, high = (each[owner] for each in of_rows)
-    time = OwnTime(time.edges, time.fixed, np.zeros(0, np.int64))
-    rough = Rough(time.edges, low / np.maximum(mid, 1e-9), high / np.maximum(mid, 1e-9))
-    return replace(with_factor(state, time, mid), roughly=(*state.roughly, rough))
+    time = replace(time, gaps=np.zeros(0, np.int64))
+    ends = (each / np.maximum(factors[0], 1e-9) for each in factors[1:])
+    state = with_factor(state, time, factor[state.graph.edges.activity[time.edges]])
+    return replace(state, unsure=(*state.unsure, Unsure(rows, *ends)))
 
 
 def _scope(job: _Job, then: Array) -> str:
