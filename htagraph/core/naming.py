@@ -351,7 +351,7 @@ _KERNEL_KINDS = (
     ),
     (
         r"gemm|gemv|^Cijk_|nvjet|splitk|matmul|(^|_)bmm|cublas|dot_kernel"
-        r"|^aten::((_scaled_|_int_|_?grouped_)?(add)?mm_?|(b|badd)bmm_?|linear|mv|addmv|_scaled_grouped_mm)$",
+        r"|^aten::((_scaled_|_int_|_?grouped_)?(add)?mm_?|(badd)?bmm_?|linear|mv|addmv|_scaled_grouped_mm)$",
         KernelKind.GEMM,
     ),
     (

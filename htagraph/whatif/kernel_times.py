@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 
 from htagraph.core.arrays import Array
 
 __all__ = ["Work", "resized"]
 
-_DRIFT = 0.06
-"""How far all kernels of a kind may be off together, per factor of e in size: libraries choose other kernels, and caches
-hold less. Measured on pairs of sizes of one operator on seven devices. Doubled, intervals are twice as wide."""
+_OFF = 0.1
+"""How far the times of all kernels may be off together, at any other size: clocks, other kernels of a library. Measured on
+pairs of sizes of one model on seven devices. Doubled, intervals of a batch twice as large are nearly twice as wide."""
+_DRIFT = 0.08
+"""The same per factor of e in size: caches hold less, and more of a device is filled. Measured likewise. Doubled,
+intervals of a batch eight times as large are nearly twice as wide."""
 _SPREAD = 0.1
 """Relative spread of the times of kernels of a kind around their fit. Measured on products of matrices on an A100.
 Doubled, fits need four times as much evidence for a wave's time."""
@@ -31,6 +35,17 @@ Doubled, kernels of several waves are taken to have more floor."""
 _REACHED = 0.95
 """Share of the peak bandwidth that kernels on large inputs reach. Source: copies on A100 and H100 reach 0.9 to 0.95.
 Doubled, no kernel could be that fast."""
+
+
+_FLOOR_US = 3.0
+"""Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch of an operator.
+Source: the shortest kernels of recordings on V100, A100 and H100 take 1 to 4 µs. Small kernels have to show a larger
+floor. Doubled, a floor that twenty kernels of 100 µs hint at is nearly twice as large."""
+_INTERRUPTED = 1.5
+"""From so many times its usual time on, a kernel was slowed down by something else. Chosen: equal kernels of recordings
+differ by a few percent, or by several times. Doubled, what slows kernels down twofold counts as their floor."""
+_LEAST = 1e-3
+"""The least number of waves, so that there is one. It is a guard: no result depends on its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +62,8 @@ class Work:
         return np.stack([np.ones(len(self.roof_us)), self.depth_us, self.roof_us], axis=1)
 
 
-def resized(
-    kind: Array, time_us: Array, work: Work, then: Work, fill: Array | None = None
+def resized(  # noqa: PLR0913 - columns
+    kind: Array, time_us: Array, work: Work, then: Work, fill: Array, alike: Array
 ) -> tuple[Array, Array, Array]:
     """Return (the time of each kernel with other work, its low end, its high end), µs.
 
@@ -61,6 +76,8 @@ def resized(
         work: as recorded.
         then: as predicted.
         fill: blocks of threads per multiprocessor of the device, NaN where unknown.
+        alike: a number that is equal for equal kernels of equal calls. One that takes much longer than usual was slowed down:
+            the usual time says what its floor is, and a longer kernel is slowed down for longer.
 
     Returns:
         Three columns, µs; kernels of unknown work keep their time.
@@ -68,22 +85,24 @@ def resized(
     Example:
         >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
         >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
-        >>> mid, _, _ = resized(kind, time, Work(roof, none), Work(2 * roof, none))
+        >>> mid, _, _ = resized(kind, time, Work(roof, none), Work(2 * roof, none), none, np.arange(3))
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
     """
     before, after = work.terms(), then.terms()
+    usual = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
+    slowed = np.where(time_us > _INTERRUPTED * usual, time_us / np.maximum(usual, _LEAST), 1.0)
+    time_us = time_us / slowed
     mid, low, high = (time_us.astype(np.float64) for _ in range(3))
     known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time_us > 0)
     changed = known & (before != after).any(axis=1)
-    fill = np.full(len(mid), np.nan) if fill is None else fill
     for each in np.unique(kind[changed]).tolist():
         own, rows = known & (kind == each), np.flatnonzero(changed & (kind == each))
-        parts = _fit(before[own], time_us[own])
+        parts = _fit(before[own], time_us[own], alike[own])
         mid[rows], low[rows], high[rows] = _scaled(
             time_us[rows], before[rows] * parts, after[rows] * parts, fill[rows]
         )
-    return mid, low, high
+    return mid * slowed, low * slowed, high * slowed
 
 
 def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Array, Array]:
@@ -100,27 +119,28 @@ def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Ar
     for part in (in_share, with_rest):
         fixed = np.minimum(part, most)
         ends.append(fixed * deeper + (time - fixed) * growth)
-    # blocks of a kernel that leaves multiprocessors free run beside each other
-    waves = time * np.maximum(1, fill * growth) / np.maximum(1, fill)
-    known = np.isfinite(waves)
-    ends = [np.where(known & (growth > 1), np.minimum(each, waves), each) for each in ends]
-    drift = np.exp(_DRIFT * np.abs(np.log(np.maximum(growth, 1e-9))))
-    return np.sqrt(ends[0] * ends[1]), np.minimum(*ends) / drift, np.maximum(*ends) * drift
+    mid = np.sqrt(ends[0] * ends[1])
+    # blocks run in waves, of which the last one may be filled in part only, or the only one
+    waves = time * np.ceil(np.maximum(fill * growth, _LEAST)) / np.ceil(np.maximum(fill, _LEAST))
+    in_waves = np.where(np.isfinite(waves), waves, mid)
+    mid = np.sqrt(mid * in_waves)
+    drift = np.exp((growth != 1) * _OFF + _DRIFT * np.abs(np.log(np.maximum(growth, 1e-9))))
+    return mid, np.minimum(np.minimum(*ends), mid) / drift, np.maximum(np.maximum(*ends), mid) * drift
 
 
-def _fit(terms: Array, time: Array) -> Array:
+def _fit(terms: Array, time: Array, alike: Array) -> Array:
     """Return the coefficients, none below 0, and that of the roof not below 1, with the smallest relative errors.
 
-    Equal sizes count once, with their median time, weighted by their total time. A coefficient of the depth is expected
+    Kernels that are alike count once, with their mean time, weighted by their total time. A coefficient of the depth is expected
     around 1, in units of a wave: kernels have to say so if it is not 0.
     """
-    sizes, number = np.unique(terms, axis=0, return_inverse=True)
-    number = number.ravel()
-    total = np.bincount(number, time)
-    usual = np.array([np.median(time[number == each]) for each in range(len(sizes))])
+    _, number = np.unique(alike, return_inverse=True)
+    total, count = np.bincount(number, time), np.bincount(number)
+    sizes = np.stack([np.bincount(number, column) / count for column in terms.T], axis=1)
+    usual = total / count
     weight = np.sqrt(total / total.sum() * len(usual)) / usual / _SPREAD
     least = np.array([0.0, 0.0, 1.0])
-    matrix = np.concatenate([sizes * weight[:, None], np.diag([0.0, 1.0, 0.0])])
+    matrix = np.concatenate([sizes * weight[:, None], np.diag([1 / _FLOOR_US, 1.0, 0.0])])
     wanted = np.append((usual - sizes @ least) * weight, np.zeros(3))
     best, error = np.zeros(3), float(np.square(wanted).sum())
     for count in range(1, 4):

@@ -252,7 +252,7 @@ def _refused(text: str, why: str) -> ValueError:
 
 def _split(text: str, what: str) -> tuple[str, str]:
     """Return the text before and after the last colon."""
-    before, _, after = text.rpartition(":")
+    before, colon, after = text.rpartition(":")
     if not colon:
         raise _refused(text, f" lacks :{what} at its end")
     return before, after

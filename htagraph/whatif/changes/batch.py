@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded
 from htagraph.core.errors import SelectionError
 from htagraph.core.devices import peak_of
 from htagraph.core.flops import is_tf32_kernel
@@ -134,7 +134,7 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     rates = _peaks(job)
     before = Work(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves)
     then = Work(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves)
-    mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, _fill(job))
+    mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, _fill(job), _alike(job))
     low = np.where(doubt, np.minimum(low, job.time), low)
     high = np.where(doubt, np.maximum(high, job.time), high)
     return mid, low, high
@@ -210,6 +210,12 @@ def _fill(job: _Job) -> Array:
     texts = argument_texts(job.graph, ["blocks per SM"], job.table["activity"].to_numpy(np.int64))["blocks per SM"]
     numbers = [None if text is None else text.decode().strip('"') for text in texts]
     return np.asarray(pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce"), np.float64)
+
+
+def _alike(job: _Job) -> Array:
+    """Return a number per row, equal for equal kernels of equal calls."""
+    name = job.graph.activities.name[job.table["activity"].to_numpy(np.int64)]
+    return coded(job.call, name)
 
 
 def _between(
