@@ -2,8 +2,8 @@
 
 ``batch`` predicts a job with another batch. Two kinds of cases: NeuSight's tables of operators (each row is an operator
 with shapes and its time; one model at two batch sizes, either from the other), whose summed time is compared; and
-folders of recordings named ``NAME-BATCH.json``, each predicted from each other one of its name, whose kernel or operator
-time and mean step time are compared. Half of the cases, by name, are for the last run (`benchmarks.halves`).
+folders of recordings named ``NAME-BATCH.json``, each predicted from each other one of its name, whose kernel
+(or operator) time and mean step time are compared. Half of the cases, by name, are for the last run (`benchmarks.halves`).
 """
 
 from __future__ import annotations
@@ -51,23 +51,29 @@ class Case:
 
     @property
     def error(self) -> float:
+        """How far the prediction is off, as a share of the truth."""
         return self.predicted / self.truth - 1
 
     @property
     def linear(self) -> float:
+        """The same of a prediction in proportion to the batch."""
         return self.recorded * self.times / self.truth - 1
 
 
 _LINEAR = re.compile(r"(query|key|value|dense|proj|fc\d*|lm_head|classifier|c_attn|score)$")
 
 
-def _call(row: pd.Series) -> Call | None:
+def _call(row: pd.Series) -> Call | None:  # noqa: PLR0911 - a return per kind of operator
     """Return a row of NeuSight's tables as an operator, None for one that computes nothing."""
     shapes = [list(each) for each in ast.literal_eval(row["input_shapes"]) if len(each) > 1]
     out = list(ast.literal_eval(row["output_shape"])) if isinstance(row["output_shape"], str) else []
     target = row["target"].split(" at 0x")[0].lower()
     name = target.rsplit(".", 1)[-1] if row["op"] == "call_module" else target
-    if not shapes or len(out) < 2 or re.search(r"view|permute|size|getitem|transpose|getattr|expand|reshape|split", name):
+    if (
+        not shapes
+        or len(out) < 2
+        or re.search(r"view|permute|size|getitem|transpose|getattr|expand|reshape|split", name)
+    ):
         return None
     if re.search("layer_?norm|ln_", name):
         return _made("aten::native_layer_norm", shapes[0], [], shapes[0][-1:], shapes[0][-1:])
@@ -127,7 +133,9 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
         return Work(np.array(roofs), np.array([c.depth * wave if c else 0.0 for c in costs]))
 
     kind = np.array([0 if call is None else kernel_kind(call.name) for call in calls])
-    blocks = [(c.flop / (2 * c.depth) if c and c.depth else np.nan) for c in (call and cost_of_call(call) for call in calls)]
+    blocks = [
+        (c.flop / (2 * c.depth) if c and c.depth else np.nan) for c in (call and cost_of_call(call) for call in calls)
+    ]
     fill = np.array(blocks) / 128**2 / (peak.units or 100)
     alike = pd.factorize(table["target"].str.replace(r"\d+", "", regex=True) + pd.Series(map(str, calls)))[0]
     then = [None if call is None else resized_calls(call, layout, sizes[1])[0] for call in calls]
@@ -148,7 +156,9 @@ def recorded(folder: Path, half: str | None) -> Iterator[Case]:
                 yield from _of_graphs(f"{job} {before}:{after}", graphs[before], graphs[after], (before, after))
 
 
-def _of_graphs(name: str, graph: hg.DependencyGraph, other: hg.DependencyGraph, sizes: tuple[int, int]) -> Iterator[Case]:
+def _of_graphs(
+    name: str, graph: hg.DependencyGraph, other: hg.DependencyGraph, sizes: tuple[int, int]
+) -> Iterator[Case]:
     try:
         outcome = hg.what_if(graph).batch(sizes[1], sizes[0]).run()
         truth = change._job_of(other, sizes[1]).time.sum() / 1000
@@ -183,8 +193,10 @@ def _groups(cases: list[Case]) -> Iterator[tuple[str, list[Case]]]:
     for what in dict.fromkeys(case.what for case in cases):
         own = [case for case in cases if case.what == what]
         tests: dict[str, Callable[[Case], bool]] = {
-            "all": lambda _: True, "x 1/8 to 8": lambda case: 1 / 8 <= case.times <= 8, "x 1/2": lambda case: case.times == 0.5,
-            "x 2": lambda case: case.times == 2, "x 4": lambda case: case.times == 4, "x 8": lambda case: case.times == 8,
+            "all": lambda _: True, "x 1/8 to 8": lambda case: 1 / 8 <= case.times <= 8,
+            "x 1/2": lambda case: case.times == 0.5,
+            "x 2": lambda case: case.times == 2,
+            "x 4": lambda case: case.times == 4, "x 8": lambda case: case.times == 8,
         }  # fmt: skip
         for text, fits in tests.items():
             chosen = [case for case in own if fits(case)]

@@ -28,7 +28,8 @@ __all__ = [
     "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
     "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait",
     "kernel_kind", "kernel_library", "matches",
-    "names_like", "names_that", "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
+    "names_like", "names_that", "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number",
+    "transfer_direction",
     "without_address",
 ]  # fmt: skip
 
@@ -386,7 +387,10 @@ _PARAMETERS = (
     (r"^aten::(_|cudnn_|mkldnn_|miopen_)?convolution(_overrideable)?$|^aten::conv\dd$", (1, 2)),
     (r"^aten::embedding(_bag)?$", (0,)),
     (r"^aten::(native_)?layer_norm$", (2, 3)),
-    (r"^aten::(native_|cudnn_|miopen_|_)*batch_norm(_impl_index|_with_update)?$|^aten::(native_)?group_norm$", (1, 2, 3, 4)),
+    (
+        r"^aten::(native_|cudnn_|miopen_|_)*batch_norm(_impl_index|_with_update)?$|^aten::(native_)?group_norm$",
+        (1, 2, 3, 4),
+    ),
     (r"AccumulateGrad$", (0,)),
 )
 

@@ -22,7 +22,8 @@ from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.arguments import argument_texts
 
 __all__ = [
-    "Call", "CallCost", "ShapedCalls", "cost_of_call", "device_name", "kernel_costs", "operator_costs", "shaped_calls", "tensors_of",
+    "Call", "CallCost", "ShapedCalls", "cost_of_call", "device_name", "kernel_costs", "operator_costs", "shaped_calls",
+    "tensors_of",
 ]  # fmt: skip
 
 TABLE = Table(

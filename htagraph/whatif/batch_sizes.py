@@ -8,8 +8,8 @@ many elements as one with the batch itself (a view), or else one whose size othe
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
@@ -25,8 +25,8 @@ _EXPLAINED = 0.98
 """A batch explains shapes as well as another one does if this share of the time is in tensors that it explains. Chosen:
 the rest are masks and tables of positions. Doubled, no batch would be found."""
 _MAX_CANDIDATES = 24
-"""How many outermost sizes are tried as the batch, the most frequent first. Chosen: jobs have a handful. Doubled, the same
-batch is found."""
+"""How many outermost sizes are tried as the batch, the most frequent first. Chosen: jobs have a handful. Doubled, the
+same batch is found."""
 _MOSTLY = 0.6
 """The batch is 1 if the tensors of three dimensions or more in this share of the time begin with 1. Chosen: masks and
 tables of positions begin with 1 as well. Doubled, no job has a batch of 1."""
@@ -88,7 +88,7 @@ def layout_of(calls: Iterable[Call], batch: int) -> Layout:
     """Return where the batch of some size is in the tensors of a job.
 
     Example:
-        >>> calls = [Call("aten::add", [[8, 16, 64]], ["float"], None), Call("aten::linear", [[128, 64], [64, 64]], [], None)]
+        >>> calls = [Call("aten::add", [[8, 16, 64]], [], None), Call("aten::linear", [[128, 64], [64, 64]], [], None)]
         >>> layout = layout_of(calls, 8)
         >>> [layout.batch_dimension(shape) for shape in ((8, 16, 64), (128, 64), (64, 64), (128,))]
         [0, 0, None, 0]
@@ -103,7 +103,7 @@ def layout_of(calls: Iterable[Call], batch: int) -> Layout:
     return Layout(batch, parameters, views, frozenset(sizes | {batch}))
 
 
-def recorded_batch(weights: Mapping[Call, float] | Iterable[tuple[Call, float]]) -> list[int]:
+def recorded_batch(weights: Iterable[tuple[Call, float]]) -> list[int]:
     """Return the batch sizes that explain the shapes of a job about equally well, the best first; none for no shapes.
 
     Args:
@@ -120,12 +120,12 @@ def recorded_batch(weights: Mapping[Call, float] | Iterable[tuple[Call, float]])
     deep = [(shape[0] == 1, weight) for shape, weight in used if len(shape) > 2]
     if sum(weight for is_one, weight in deep if is_one) > _MOSTLY * sum(weight for _, weight in deep):
         return [1]
-    outer: Counter[int] = Counter()
+    outer: dict[int, float] = defaultdict(float)
     for shape, weight in used:
         for size in set(shape[:_OUTER]) if len(shape) > 2 else {shape[0]}:
             outer[size] += weight
     shares = {}
-    for size, _ in outer.most_common(_MAX_CANDIDATES):
+    for size in sorted(outer, key=lambda each: -outer[each])[:_MAX_CANDIDATES]:
         if size > 1:
             layout = layout_of((call for call, _ in given), size)
             shares[size] = sum(weight * _explains(layout, shape) for shape, weight in used)
@@ -183,7 +183,7 @@ def resized_calls(call: Call, layout: Layout, after: int) -> tuple[Call, bool]:
     return call._replace(dims=dims), bool(doubts) and all(doubts)
 
 
-def _shared(call: Call, layout: Layout) -> dict[int, int | None]:
+def _shared(call: Call, layout: Layout) -> dict[int, int | None]:  # noqa: PLR0911 - a return per kind of product
     """Return the batch dimension by position of the factors of a product of matrices; empty for other calls."""
     if flop_formula(call.name) not in ("mm", "addmm", "bmm", "baddbmm"):
         return {}

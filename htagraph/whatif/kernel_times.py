@@ -1,8 +1,8 @@
 """How long kernels take at another size: a floor, and a slope that all kernels of their kind in the recording show.
 
-A kernel takes `floor + depth + efficiency · roof`. The roof is what the device's peak rates allow; the depth, of products
-of matrices, is the time in which one wave of blocks of threads goes through the inner dimension. Each kind of kernel has
-its own coefficients, fitted to all its kernels in the recording.
+A kernel takes `floor + depth + efficiency · roof`. The roof is what the device's peak rates allow; the depth, of
+products of matrices, is the time in which one wave of blocks of threads goes through the inner dimension. Each kind of
+kernel has its own coefficients, fitted to all its kernels in the recording.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from htagraph.core.arrays import Array
 __all__ = ["Work", "resized"]
 
 _OFF = 0.1
-"""How far the times of all kernels may be off together, at any other size: clocks, other kernels of a library. Measured on
-pairs of sizes of one model on seven devices. Doubled, intervals of a batch twice as large are nearly twice as wide."""
+"""How far the times of all kernels may be off together, at any other size: clocks, other kernels of a library. Measured
+on pairs of sizes of one model on seven devices. Doubled, intervals of a batch twice as large are nearly twice as wide."""
 _DRIFT = 0.08
 """The same per factor of e in size: caches hold less, and more of a device is filled. Measured likewise. Doubled,
 intervals of a batch eight times as large are nearly twice as wide."""
@@ -27,18 +27,15 @@ _SPREAD = 0.1
 """Relative spread of the times of kernels of a kind around their fit. Measured on products of matrices on an A100.
 Doubled, fits need four times as much evidence for a wave's time."""
 _UNKNOWN_FLOOR = 1.0
-"""What a kernel takes longer than its fit may be floor, up to so many times the fitted floor. Chosen: a kernel may have a
-step or a call more than usual. Doubled, small kernels have wider intervals."""
+"""What a kernel takes longer than its fit may be floor, up to so many times the fitted floor. Chosen: a kernel may have
+a step or a call more than usual. Doubled, small kernels have wider intervals."""
 _WAVES = 2
-"""So many waves of blocks are a kernel's floor at most. Chosen: one that fills the device, and one that is filled in part.
+"""So many waves of blocks are a kernel's floor at most. Chosen: one that fills the device, and one filled in part.
 Doubled, kernels of several waves are taken to have more floor."""
-_REACHED = 0.95
-"""Share of the peak bandwidth that kernels on large inputs reach. Source: copies on A100 and H100 reach 0.9 to 0.95.
-Doubled, no kernel could be that fast."""
 
 
 _FLOOR_US = 3.0
-"""Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch of an operator.
+"""Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch.
 Source: the shortest kernels of recordings on V100, A100 and H100 take 1 to 4 µs. Small kernels have to show a larger
 floor. Doubled, a floor that twenty kernels of 100 µs hint at is nearly twice as large."""
 _INTERRUPTED = 1.5
@@ -55,20 +52,20 @@ class Work:
     roof_us: Array
     """The time in which the device's peak rates allow it, µs; NaN where unknown."""
     depth_us: Array
-    """The time of one wave's pass through the inner dimension of a product at the peak rate, µs; 0 for other kernels."""
+    """The time of one wave's pass through the inner dimension of a product at the peak rate, µs; 0 for others."""
 
     def terms(self) -> Array:
         """Return a row per kernel: (1, depth, roof)."""
         return np.stack([np.ones(len(self.roof_us)), self.depth_us, self.roof_us], axis=1)
 
 
-def resized(  # noqa: PLR0913 - columns
+def resized(
     kind: Array, time_us: Array, work: Work, then: Work, fill: Array, alike: Array
 ) -> tuple[Array, Array, Array]:
     """Return (the time of each kernel with other work, its low end, its high end), µs.
 
-    What a kernel takes longer than the fit of its kind says is floor or slope: the prediction lies between both, and the
-    ends are the two readings, widened by how far fits may be off.
+    What a kernel takes longer than the fit of its kind says is floor or slope: the prediction lies between both, and
+    the ends are the two readings, widened by how far fits may be off.
 
     Args:
         kind: `KernelKind` of each kernel.
@@ -76,8 +73,8 @@ def resized(  # noqa: PLR0913 - columns
         work: as recorded.
         then: as predicted.
         fill: blocks of threads per multiprocessor of the device, NaN where unknown.
-        alike: a number that is equal for equal kernels of equal calls. One that takes much longer than usual was slowed down:
-            the usual time says what its floor is, and a longer kernel is slowed down for longer.
+        alike: a number that is equal for equal kernels of equal calls. One that takes much longer than usual was slowed
+            down: the usual time says what its floor is, and a longer kernel is slowed down for longer.
 
     Returns:
         Three columns, µs; kernels of unknown work keep their time.
@@ -99,9 +96,7 @@ def resized(  # noqa: PLR0913 - columns
     for each in np.unique(kind[changed]).tolist():
         own, rows = known & (kind == each), np.flatnonzero(changed & (kind == each))
         parts = _fit(before[own], time_us[own], alike[own])
-        mid[rows], low[rows], high[rows] = _scaled(
-            time_us[rows], before[rows] * parts, after[rows] * parts, fill[rows]
-        )
+        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], before[rows] * parts, after[rows] * parts, fill[rows])
     return mid * slowed, low * slowed, high * slowed
 
 
@@ -131,8 +126,8 @@ def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Ar
 def _fit(terms: Array, time: Array, alike: Array) -> Array:
     """Return the coefficients, none below 0, and that of the roof not below 1, with the smallest relative errors.
 
-    Kernels that are alike count once, with their mean time, weighted by their total time. A coefficient of the depth is expected
-    around 1, in units of a wave: kernels have to say so if it is not 0.
+    Kernels that are alike count once, with their mean time, weighted by their total time. A coefficient of the depth is
+    expected around 1, in units of a wave: kernels have to say so if it is not 0.
     """
     _, number = np.unique(alike, return_inverse=True)
     total, count = np.bincount(number, time), np.bincount(number)
@@ -143,8 +138,8 @@ def _fit(terms: Array, time: Array, alike: Array) -> Array:
     matrix = np.concatenate([sizes * weight[:, None], np.diag([1 / _FLOOR_US, 1.0, 0.0])])
     wanted = np.append((usual - sizes @ least) * weight, np.zeros(3))
     best, error = np.zeros(3), float(np.square(wanted).sum())
-    for count in range(1, 4):
-        for chosen in map(list, combinations(range(3), count)):
+    for many in range(1, 4):
+        for chosen in map(list, combinations(range(3), many)):
             found = np.linalg.lstsq(matrix[:, chosen], wanted, rcond=None)[0]
             off = float(np.square(matrix[:, chosen] @ found - wanted).sum())
             if (found >= 0).all() and off < error * 0.999:

@@ -234,7 +234,7 @@ class Changes:
     move_to_stream = ChangeForm(lambda: changes.move_to_stream.move_to_stream, "CRITERIA:STREAM",
         "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
     batch = ChangeForm(lambda: changes.batch.batch, "BEFORE:AFTER",
-        "The batch is AFTER, and not BEFORE (:AFTER or auto:AFTER finds the recorded one by shapes).", _batch)  # fmt: skip
+        "The batch is AFTER, and not BEFORE (:AFTER finds the recorded one by shapes).", _batch)  # fmt: skip
     scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N",
         "The job has N ranks that work like the recorded ones: an extrapolation.",
         lambda text: {"n": _whole(text, "a number of ranks")})  # fmt: skip

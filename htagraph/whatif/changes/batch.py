@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array, coded
-from htagraph.core.errors import SelectionError
 from htagraph.core.devices import peak_of
+from htagraph.core.errors import SelectionError
 from htagraph.core.flops import is_tf32_kernel
 from htagraph.core.kinds import KernelKind, of_kinds
 from htagraph.core.naming import names_that
@@ -27,11 +27,11 @@ __all__ = ["batch"]
 _MOST = 1_000_000
 """The largest batch that may be asked for. Chosen: more is a mistake. Doubled, twice that."""
 _KNOWN = 0.5
-"""Shapes have to say the work of kernels with this share of the time. Chosen: a prediction of the other half says nothing
-about the job. Doubled, a job with one kernel without shapes could not be predicted."""
+"""Shapes have to say the work of kernels with this share of the time. Chosen: a prediction of the other half says
+nothing about the job. Doubled, a job with one kernel without shapes could not be predicted."""
 _BEST = 0.95
-"""Of the rates of kernels, this quantile stands for the peak of a device that is not known. Chosen: a few kernels read from
-caches. Doubled, there is none."""
+"""Of the rates of kernels, this quantile stands for the peak of a device that is not known. Chosen: a few kernels read
+from caches. Doubled, there is none."""
 _BETWEEN = 0.03
 """Relative half width of a time between two recordings, or close to one of them. Measured on pairs of recordings of one
 job. Doubled, intervals from two recordings are twice as wide."""
@@ -42,8 +42,8 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     """Return the state in which the job works on batches of `after` samples, where it worked on `before`.
 
     Which dimensions of tensors are the batch, or a multiple of it (batch × sequence, batch × heads), follows from their
-    shapes. Parameters, optimizers and gradients have none. A kernel has a floor, which stays, and a slope: the time that
-    its operations or bytes need at the rate that kernels of its kind reach in the recording. The data loader takes as
+    shapes. Parameters, optimizers and gradients have none. A kernel has a floor, which stays, and a slope: the time
+    that its operations or bytes need at the rate that kernels of its kind reach in the recording. The data loader takes as
     many times as long as the batch is larger; other host time stays, and the replay decides what binds. Libraries may
     choose other kernels for other sizes, which the interval allows for. With other recordings of the job (`also` of
     `htagraph.what_if`), operators that both have take a time between or beyond the two.
@@ -195,8 +195,8 @@ _TILE = 64
 """Rows and columns of the result that a block of threads computes, as a unit of depth. Chosen: libraries use 32 to 256.
 Doubled, a coefficient of the fit is a quarter."""
 _PROCESSORS = 100
-"""Multiprocessors of a device, as a unit of depth. Source: V100 has 80, A100 108, H100 132. Doubled, a coefficient of the
-fit is half."""
+"""Multiprocessors of a device, as a unit of depth. Source: V100 has 80, A100 108, H100 132. Doubled, a coefficient of
+the fit is half."""
 
 
 def _wave_us(job: _Job) -> Array:
@@ -218,9 +218,7 @@ def _alike(job: _Job) -> Array:
     return coded(job.call, name)
 
 
-def _between(
-    job: _Job, other: _Job, after: int, times: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
+def _between(job: _Job, other: _Job, after: int, times: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Return the times of rows that another recording with another batch has, too, on the line through both."""
     sizes = job.layout.batch, other.layout.batch
     if sizes[0] == sizes[1]:
