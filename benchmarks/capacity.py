@@ -3,8 +3,8 @@
 ``batch`` predicts a job with another batch. Two kinds of cases: NeuSight's tables of operators (each row is an operator
 with shapes and its time; one model at two batch sizes, either from the other), whose summed time is compared; and
 folders of recordings named ``NAME-BATCH.json``, each predicted from each other one of its name, whose kernel
-(or operator) time and mean step time are compared. Half of the cases, by name, are for the last run (`benchmarks.halves`).
-"""
+(or operator) time and mean step time are compared. Half of the cases, by name, are for the last run
+(`benchmarks.halves`). """
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
 
     Which dimensions of tensors are the batch, or a multiple of it (batch × sequence, batch × heads), follows from their
     shapes. Parameters, optimizers and gradients have none. A kernel has a floor, which stays, and a slope: the time
-    that its operations or bytes need at the rate that kernels of its kind reach in the recording. The data loader takes as
+    that its operations or bytes need at the rate that kernels of its kind reach in the recording. The data loader
+    takes as
     many times as long as the batch is larger; other host time stays, and the replay decides what binds. Libraries may
     choose other kernels for other sizes, which the interval allows for. With other recordings of the job (`also` of
     `htagraph.what_if`), operators that both have take a time between or beyond the two.
