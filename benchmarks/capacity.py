@@ -4,7 +4,8 @@
 with shapes and its time; one model at two batch sizes, either from the other), whose summed time is compared; and
 folders of recordings named ``NAME-BATCH.json``, each predicted from each other one of its name, whose kernel
 (or operator) time and mean step time are compared. Half of the cases, by name, are for the last run
-(`benchmarks.halves`). """
+(`benchmarks.halves`).
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ __all__ = ["Work", "resized"]
 _OFF = 0.1
 """How far the times of all kernels may be off together, at any other size: clocks, other kernels of a library. Measured
 on pairs of sizes of one model on seven devices. Doubled, intervals of a batch twice as large are nearly twice as
-wide.""" _DRIFT = 0.08
+wide."""
+_DRIFT = 0.08
 """The same per factor of e in size: caches hold less, and more of a device is filled. Measured likewise. Doubled,
 intervals of a batch eight times as large are nearly twice as wide."""
 _SPREAD = 0.1
