@@ -30,7 +30,7 @@ from htagraph.core.naming import kernel_kind
 from htagraph.queries.kernel_costs import Call, cost_of_call
 from htagraph.whatif.batch_sizes import layout_of, recorded_batch, resized_calls
 from htagraph.whatif.changes import batch as change
-from htagraph.whatif.kernel_times import Work, resized
+from htagraph.whatif.kernel_times import KernelWork, resized
 
 SHARED = Path(os.environ.get("HTAGRAPH_SHARED", "../shared")) / "capacity"
 
@@ -128,10 +128,10 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     rates = peak.tflop_s(4) * 1e6, peak.gb_s * 1e3
     wave = 2 * 64**2 * (peak.units or 100) / rates[0]
 
-    def work(calls: list[Call | None]) -> Work:
+    def work(calls: list[Call | None]) -> KernelWork:
         costs = [None if call is None else cost_of_call(call) for call in calls]
         roofs = [max(np.nan_to_num(c.flop) / rates[0], c.bytes / rates[1]) if c else np.nan for c in costs]
-        return Work(np.array(roofs), np.array([c.depth * wave if c else 0.0 for c in costs]))
+        return KernelWork(np.array(roofs), np.array([c.depth * wave if c else 0.0 for c in costs]))
 
     kind = np.array([0 if call is None else kernel_kind(call.name) for call in calls])
     blocks = [

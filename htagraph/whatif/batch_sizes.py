@@ -19,7 +19,7 @@ from htagraph.core.kinds import KernelKind
 from htagraph.core.naming import kernel_kind, parameter_positions
 from htagraph.queries.kernel_costs import Call, tensors_of
 
-__all__ = ["Layout", "layout_of", "recorded_batch", "resized_calls"]
+__all__ = ["BatchLayout", "layout_of", "recorded_batch", "resized_calls"]
 
 _EXPLAINED = 0.98
 """A batch explains shapes as well as another one does if this share of the time is in tensors that it explains. Chosen:
@@ -36,7 +36,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Layout:
+class BatchLayout:
     """Where the batch is."""
 
     batch: int
@@ -84,7 +84,7 @@ def _beside_parameters(call: Call) -> Iterator[Shape]:
                 yield tuple(shape)
 
 
-def layout_of(calls: Iterable[Call], batch: int) -> Layout:
+def layout_of(calls: Iterable[Call], batch: int) -> BatchLayout:
     """Return where the batch of some size is in the tensors of a job.
 
     Example:
@@ -100,7 +100,7 @@ def layout_of(calls: Iterable[Call], batch: int) -> Layout:
     own = {shape for shape in shapes if batch in shape[:_OUTER] and len(shape) > 1}
     views = frozenset(prod(shape) for shape in own)
     sizes = {shape[0] for shape in shapes if len(shape) > 1 and _is_view(shape, batch) and prod(shape) in views}
-    return Layout(batch, parameters, views, frozenset(sizes | {batch}))
+    return BatchLayout(batch, parameters, views, frozenset(sizes | {batch}))
 
 
 def recorded_batch(weights: Iterable[tuple[Call, float]]) -> list[int]:
@@ -135,7 +135,7 @@ def recorded_batch(weights: Iterable[tuple[Call, float]]) -> list[int]:
     return sorted(first or good, key=lambda size: (-outer[size], -size))
 
 
-def _explains(layout: Layout, shape: Shape) -> float:
+def _explains(layout: BatchLayout, shape: Shape) -> float:
     """Return 1 for a tensor whose outermost dimension is the batch by this layout; half where it is the second."""
     at = layout.batch_dimension(shape)
     return 1.0 if at == 0 else 0.5 if at == 1 else 0.0
@@ -147,13 +147,13 @@ def _activations(call: Call, parameters: frozenset[Shape]) -> Iterator[Shape]:
             yield shape
 
 
-def resized_calls(call: Call, layout: Layout, after: int) -> tuple[Call, bool]:
+def resized_calls(call: Call, layout: BatchLayout, after: int) -> tuple[Call, bool]:
     """Return (a call with another batch, whether a dimension may be the batch or not).
 
     Of a product of two tensors without a parameter, the dimension that both share is the batch if its size is one.
 
     Example:
-        >>> layout = Layout(8, frozenset({(64, 32)}), frozenset({8 * 16 * 64}), frozenset({8, 128}))
+        >>> layout = BatchLayout(8, frozenset({(64, 32)}), frozenset({8 * 16 * 64}), frozenset({8, 128}))
         >>> resized_calls(Call("aten::mm", [[64, 128], [128, 32]], [], None), layout, 16)[0].dims
         [[64, 256], [256, 32]]
         >>> resized_calls(Call("aten::mm", [[128, 64], [64, 32]], [], None), layout, 16)[0].dims
@@ -183,7 +183,7 @@ def resized_calls(call: Call, layout: Layout, after: int) -> tuple[Call, bool]:
     return call._replace(dims=dims), bool(doubts) and all(doubts)
 
 
-def _shared(call: Call, layout: Layout) -> dict[int, int | None]:  # noqa: PLR0911 - a return per kind of product
+def _shared(call: Call, layout: BatchLayout) -> dict[int, int | None]:  # noqa: PLR0911 - a return per kind of product
     """Return the batch dimension by position of the factors of a product of matrices; empty for other calls."""
     if flop_formula(call.name) not in ("mm", "addmm", "bmm", "baddbmm"):
         return {}

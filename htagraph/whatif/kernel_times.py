@@ -15,7 +15,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 
-__all__ = ["Work", "resized"]
+__all__ = ["KernelWork", "resized"]
 
 _OFF = 0.1
 """How far the times of all kernels may be off together, at any other size: clocks, other kernels of a library. Measured
@@ -47,7 +47,7 @@ _LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class KernelWork:
     """What kernels do, one entry per kernel."""
 
     roof_us: Array
@@ -61,7 +61,7 @@ class Work:
 
 
 def resized(
-    kind: Array, time_us: Array, work: Work, then: Work, fill: Array, alike: Array
+    kind: Array, time_us: Array, work: KernelWork, then: KernelWork, fill: Array, alike: Array
 ) -> tuple[Array, Array, Array]:
     """Return (the time of each kernel with other work, its low end, its high end), µs.
 
@@ -83,7 +83,7 @@ def resized(
     Example:
         >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
         >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
-        >>> mid, _, _ = resized(kind, time, Work(roof, none), Work(2 * roof, none), none, np.arange(3))
+        >>> mid, _, _ = resized(kind, time, KernelWork(roof, none), KernelWork(2 * roof, none), none, np.arange(3))
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
     """

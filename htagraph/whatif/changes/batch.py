@@ -19,8 +19,8 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls
 from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
-from htagraph.whatif.batch_sizes import Layout, layout_of, recorded_batch, resized_calls
-from htagraph.whatif.kernel_times import Work, resized
+from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
+from htagraph.whatif.kernel_times import KernelWork, resized
 
 __all__ = ["batch"]
 
@@ -82,7 +82,7 @@ class _Job:
     """As `kernel_costs` returns it."""
     call: Array
     """Per row: the number of its call, -1 for none."""
-    layout: Layout
+    layout: BatchLayout
 
     @property
     def time(self) -> Array:
@@ -133,8 +133,8 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     waves = _wave_us(job)
     rates = _peaks(job)
-    before = Work(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves)
-    then = Work(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves)
+    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves)
+    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves)
     mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, _fill(job), _alike(job))
     low = np.where(doubt, np.minimum(low, job.time), low)
     high = np.where(doubt, np.maximum(high, job.time), high)
