@@ -17,8 +17,8 @@ PACKAGE = REPOSITORY / "htagraph"
 LINES, FILES, CLASSES, CONSTANTS = 73_619, 356, 460, 350
 """600 lines more than before conclusions about usual steps, lost and damaged records and waits between ranks: what
 makes steps long, levers that a person can pull, and names that users of HTA import. 290 more since large jobs are fast:
-readings replayed in runs, packed files unpacked in parts, saved graphs checked; and since locks are waits. 1,180 more for what
-kernels cost, another batch, and the table of devices."""
+readings replayed in runs, packed files unpacked in parts, saved graphs checked; and since locks are waits. 1,180 more
+for what kernels cost, another batch, and the table of devices."""
 TEST_LINES = 52_721
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
