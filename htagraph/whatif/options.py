@@ -453,13 +453,15 @@ class Sweep(NamedTuple):
     """What takes a multiple of its time, and which multiples."""
 
     what: str
-    """``network``, or criteria as `criteria` reads them."""
+    """``network``, ``batch`` (the factors are its sizes), or criteria as `criteria` reads them."""
     factors: tuple[float, ...]
 
     def apply(self, scenario: Scenario, factor: float) -> Scenario:
         """Return the scenario in which it takes `factor` times as long."""
         if self.what == "network":
             return scenario.scale_network(factor=factor)
+        if self.what == "batch":
+            return scenario.batch(round(factor))
         return scenario.scale(factor=factor, **criteria(self.what))
 
 
@@ -489,7 +491,7 @@ def read_sweep(text: str) -> Sweep:
             f"(6 points) or kind=computation=0.5,1,2; at most {_MAX_POINTS} points"
         )
         raise _refused(text, why)
-    if what != "network":
+    if what not in ("network", "batch"):
         criteria(what)  # refuses what it cannot read
     return Sweep(what, factors)
 
