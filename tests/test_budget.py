@@ -19,7 +19,7 @@ LINES, FILES, CLASSES, CONSTANTS = 73_621, 356, 460, 350
 makes steps long, levers that a person can pull, and names that users of HTA import. 290 more since large jobs are fast:
 readings replayed in runs, packed files unpacked in parts, saved graphs checked; and since locks are waits. 1,180 more
 for what kernels cost, another batch, and the table of devices."""
-TEST_LINES = 52_721
+TEST_LINES = 52_722
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600
