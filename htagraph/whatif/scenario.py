@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ TABLE = Table(
 )
 
 
-def what_if(graph: DependencyGraph) -> Scenario:
+def what_if(graph: DependencyGraph, *, also: Sequence[DependencyGraph] = ()) -> Scenario:
     """Return a scenario without changes; chain changes onto it, then ``.run()`` it.
 
     The replay derives every wait: work starts when the last of its predecessors allows it. Without changes, the replay
@@ -48,6 +48,7 @@ def what_if(graph: DependencyGraph) -> Scenario:
 
     Args:
         graph: the job.
+        also: other recordings of it, such as with another batch, which make a change of the batch surer.
 
     Returns:
         A scenario. Each of its methods returns a new one; ``.run()`` returns an `htagraph.whatif.outcome.Outcome` with
@@ -60,7 +61,7 @@ def what_if(graph: DependencyGraph) -> Scenario:
         >>> hg.what_if(graph).run().speedup
         1.0
     """
-    return Scenario(graph, initial(graph))
+    return Scenario(graph, replace(initial(graph), also=tuple(also)))
 
 
 @dataclass(frozen=True, eq=False)

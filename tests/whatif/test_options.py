@@ -109,6 +109,7 @@ READ = [
     ("fuse", "name=a", "fuse", {"name": "a"}),
     ("move-to-stream", "name=a::b:20", "move_to_stream", {"name": "a::b", "stream": 20}),
     ("scale-ranks", "64", "scale_ranks", {"n": 64}),
+    ("batch", "32:128", "batch", {"after": 128, "before": 32}),
 ]  # fmt: skip
 
 

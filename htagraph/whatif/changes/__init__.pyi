@@ -1,3 +1,4 @@
+from . import batch as batch
 from . import cuda_graph as cuda_graph
 from . import fix_straggler as fix_straggler
 from . import free_dataloader as free_dataloader
