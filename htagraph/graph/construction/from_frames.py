@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,18 @@ import pandas as pd
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
+from htagraph.core.flops import SIZES, labelled_cost, number_format
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import is_product_label
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.trace.columns import SparseColumn
 
 __all__ = ["from_frames"]
 
+_MAX_TEXT = 10_000
+"""Characters of the text of an operator's shapes that are read. Chosen: shapes of hundreds of inputs are shorter.
+Doubled, damaged texts take longer."""
 _INT64_LIMIT_NS = 2.0**63
 """ns: times must stay below this to fit into 64-bit integers (292 years). Doubled, sums would overflow."""
 
@@ -63,9 +71,54 @@ def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities,
         name=np.array(codes, np.int32)[number],
         category=np.full(count, names.setdefault("", len(names)), np.int32),
         start=_integers(frame, "start_ns", 0), duration=_integers(frame, "duration_ns", 0),
-        step=_int32(frame, "step", -1),
+        step=_int32(frame, "step", -1), args=_args(frame, names),
     )  # fmt: skip
     return made, tuple(Lane(rank, 0, name, thread=name) for rank, name in lanes)
+
+
+def _args(frame: pd.DataFrame, names: dict[str, int]) -> dict[str, SparseColumn]:
+    """Return what the frame says of devices and of the work of operators, as arguments of activities."""
+    columns = {name: frame[name].to_numpy(object) for name in ("flop", "bytes") if name in frame}
+    for column, argument in (("device", "device_name"), ("dtype", "dtype")):
+        if column in frame:
+            columns[argument] = np.array(
+                [names.setdefault(each, len(names)) if isinstance(each, str) else None for each in frame[column]],
+                object,
+            )
+    if "input_shapes" in frame:
+        for name, values in zip(("flop", "written", "bytes"), zip(*_work(frame), strict=True), strict=True):
+            columns.setdefault(name, np.array(values, object))
+    known = {name: np.array([each is not None and each == each for each in values]) for name, values in columns.items()}  # noqa: PLR0124 - NaN
+    return {
+        name: SparseColumn(np.flatnonzero(known[name]).astype(np.int32), values[known[name]].astype(np.int64), -1)
+        for name, values in columns.items()
+    }
+
+
+def _work(frame: pd.DataFrame) -> Iterator[tuple[int | None, int | None, int | None]]:
+    """Yield (operations, elements of the result, bytes moved) of each operator, by its shapes."""
+    nothing = [None] * len(frame)
+    named, dtypes = frame.get("name", frame.index), frame.get("dtype", nothing)
+    rows = zip(named, frame["input_shapes"], frame.get("output_shape", nothing), dtypes, strict=True)
+    for name, given, made, dtype in rows:
+        inputs, output = _shapes(given) or [], _shapes(made)
+        size = SIZES.get(number_format(str(dtype)), 4)
+        cost = labelled_cost(inputs, output) if is_product_label(str(name)) else None
+        if cost is not None:
+            yield cost[0], cost[1], cost[2] * size
+        else:
+            shapes = [each for each in [*inputs, output] if isinstance(each, list | tuple) and each]
+            yield None, None, size * sum(map(prod, shapes)) if shapes else None
+
+
+def _shapes(given: Any) -> Any:  # noqa: ANN401 - a list, or its text
+    """Return shapes that are given as lists or as their text; None for anything else."""
+    if isinstance(given, str):
+        try:
+            given = ast.literal_eval(given[:_MAX_TEXT])
+        except (MemoryError, RecursionError, SyntaxError, ValueError):
+            return None
+    return given if isinstance(given, list | tuple) else None
 
 
 def _codes(frame: pd.DataFrame, what: str, words: Mapping[str, int], default: int) -> np.ndarray:
