@@ -185,7 +185,8 @@ def device_named(name: str) -> tuple[str, str]:
     """
     found, said = _fitting(name)
     if not found:
-        msg = f"{name!r} is no known device{nearest_words(name, PEAKS) or '; known are ' + ', '.join(PEAKS)}"
+        like = nearest_words(name, [*PEAKS, *(each.split()[0] for each in PEAKS)])
+        msg = f"{name!r} is no known device{like or '; known are ' + ', '.join(PEAKS)}"
         raise SelectionError(msg)
     if said:
         return found[0], ""

@@ -18,8 +18,9 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "flop_formula", "flop_per_count",
-    "is_complex", "is_tf32_kernel", "labelled_cost", "number_format", "numbers_per_element",
+    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "elements",
+    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "number_format",
+    "numbers_per_element",
 ]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
@@ -336,8 +337,18 @@ def number_format(name: str) -> str:
     return next((made for made, pattern in _FORMATS if matches(pattern, name)), "")
 
 
+def elements(shapes: Sequence[Any]) -> int:
+    """Return how many elements tensors of some shapes have together; what is no shape has none.
+
+    Example:
+        >>> elements([[2, 3], [4], "mine", []])
+        10
+    """
+    return sum(prod(shape) for shape in map(_shape, shapes) if shape)
+
+
 def labelled_cost(inputs: Any, output: Any) -> tuple[int, int, int] | None:  # noqa: ANN401 - whatever a user says
-    """Return (operations, elements of the result, elements moved) of a product by shapes alone, None if they do not fit.
+    """Return (operations, elements of the result, elements moved) of a product by its shapes, None if they do not fit.
 
     The last two inputs are multiplied. A single input is multiplied with a weight that makes the output of it.
 

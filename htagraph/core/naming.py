@@ -20,15 +20,14 @@ from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION",
-    "DEVICE_CATEGORIES",
-    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming",
-    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers",
-    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
-    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready",
-    "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait",
-    "kernel_kind", "kernel_library", "matches",
-    "names_like", "names_that", "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
+    "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION",
+    "Naming", "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob",
+    "has_loader_workers", "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward",
+    "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving",
+    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label", "is_module_frame",
+    "is_optimizer", "is_poll", "is_product", "is_product_label", "is_single_precision", "is_softmax", "is_source_frame",
+    "is_taking", "is_triton_kernel", "is_wait", "kernel_kind", "kernel_library", "matches", "names_like", "names_that",
+    "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
     "without_address",
 ]  # fmt: skip
 
@@ -338,14 +337,14 @@ is_poll = _named(
 is_triton_kernel = _named(r"^(?-i:triton_)", "a Triton kernel that inductor generated")
 
 is_product_label = _named(
-    r"\b(method|function) ((add|b|badd)?mm|matmul|linear|einsum|conv\d?d?)\b|(^|[._])(query|key|value|[qkvo]|qkv|dense|proj"
-    r"|fc\d*|c_attn|c_fc|w[qkvio]\d?|head|linear\d*|decoder|classifier|seq_relationship|(add|b|badd)?mm|matmul|einsum"
-    r"|conv\d*d?)(_\d+)?$",
+    r"\b(method|function) ((add|b|badd)?mm|matmul|linear|einsum|conv\d?d?)\b|(^|[._])(query|key|value|[qkvo]|qkv|dense"
+    r"|proj|fc\d*|c_attn|c_fc|w[qkvio]\d?|head|linear\d*|decoder|classifier|seq_relationship|(add|b|badd)?mm|matmul|einsum"
+    r"|conv\d*d?)(_\d+)?\W*$",
     "a user's name of a product of matrices: that of a function, or of a module by its last word",
 )
 is_memory_label = _named(
-    r"(^|[._ ])(add|sub|mul|(true)?div|pow|tanh|exp|r?sqrt|where|masked_fill_?|max|min|to|type|float|contiguous|clone|ln"
-    r"|ln_\w+|wte|wpe|embed\w*|drop|\w*dropout|activation(_fn)?|act|getitem|view|permute|transpose|reshape|expand|split"
+    r"(^|[._ ])(add|sub|mul|(true)?div|pow|tanh|exp|r?sqrt|where|masked_fill_?|max|min|to|type|float|contiguous|clone"
+    r"|ln|ln_\w+|wte|wpe|embed\w*|drop|\w*dropout|activation(_fn)?|act|getitem|view|permute|transpose|reshape|expand|split"
     r"|size|ones|zeros|full|arange)\b(?! of)(_\d+)?|method (tanh|pow|where|full|ones|zeros|arange|add|mul)",
     "a user's name of work that memory bounds: that of a function, or of a module by its last word",
 )

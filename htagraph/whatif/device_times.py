@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.devices import PEAKS, Peak, is_amd
+from htagraph.core.devices import PEAKS, is_amd
 from htagraph.core.flops import SIZES
 
 __all__ = ["PRECISIONS", "Kernels", "Ratios", "instead", "ratios"]
@@ -32,9 +32,11 @@ _FLOORS_NS = (2_000, 7_000)
 kernels of traces; the median of NeuSight's operators that compute nothing (6 to 12 µs). Doubled, kernels of 4 µs are
 no faster on any device."""
 _REACHES = (0.8, 0.86)
-"""Shares of the peak on matrix units and of the memory's bandwidth that devices reach of which nobody published more. Source: medians of `PEAKS`. It cannot be doubled; with a half, such devices are half as fast."""
-_AMD_32 = 0.71
-"""The same in 32 bits of AMD's matrix units. Source: NeuSight's labels on MI100. Half of it, half as fast."""
+"""Shares of the peak on matrix units, and of the memory's bandwidth, that devices reach of which nobody published more.
+Source: medians of `PEAKS`. It cannot be doubled; with a half, such devices are half as fast."""
+_AMD = (0.71, 0.80)
+"""Shares of the peak in 32 bits, and of the memory's bandwidth, of AMD's devices of which nobody published more.
+Source: NeuSight's labels on MI100. It cannot be doubled; with a half, such devices are half as fast."""
 _OFF = (0.10, 0.10)
 """Relative half width of a 90 % interval: of all products of a job together, and of all other kernels. Fitted on
 NeuSight's labels with each device left out in turn. Doubled, intervals are up to twice as wide."""
@@ -125,25 +127,24 @@ def _times(kernels: Kernels, recorded: str, device: str, product: Array, precisi
 
     Work that is not known, or more than the recorded time allows, is what the recorded time allows.
     """
-    floor = np.where(kernels.alone, *_FLOORS_NS[::-1])
+    floor = np.where(kernels.alone, _FLOORS_NS[1], _FLOORS_NS[0])
     left = np.maximum(kernels.time_ns - floor, 0)
-    here, there = PEAKS[recorded], PEAKS[device]
     rate, new_rate = _rates(precision, recorded), _rates(precision, device)
     flop = np.where(product, np.where(np.isnan(kernels.flop), left * rate, kernels.flop), 0)
-    most = np.where(product, 0, left * _bandwidth(here))
+    most = np.where(product, 0, left * _bandwidth(recorded))
     moved = np.where(product, np.nan_to_num(kernels.bytes), np.fmin(kernels.bytes, most))
     moved = np.where(np.isnan(kernels.bytes), most, moved)
     tiles = np.where(np.isnan(kernels.written), np.inf, np.maximum(kernels.written / _TILE, 1))
     before, after = (
-        floor + flop / each_rate * (1 + _TAIL * peak.units / tiles) + moved / _bandwidth(peak)
-        for each_rate, peak in ((rate, here), (new_rate, there))
+        floor + flop / each_rate * (1 + _TAIL * PEAKS[each].units / tiles) + moved / _bandwidth(each)
+        for each, each_rate in ((recorded, rate), (device, new_rate))
     )
     return np.asarray(after / before)
 
 
-def _bandwidth(peak: Peak) -> float:
+def _bandwidth(device: str) -> float:
     """Return the bandwidth that large elementwise kernels reach, bytes per ns."""
-    return peak.gb_s * (peak.reach_memory or _REACHES[1])
+    return PEAKS[device].gb_s * (PEAKS[device].reach_memory or (_AMD if is_amd(device) else _REACHES)[1])
 
 
 def _rates(precision: Array, device: str) -> Array:
@@ -156,7 +157,7 @@ def _rate(precision: str, device: str) -> float:
     most = peak.tflop_s(SIZES[used], tf32=used == "tf32") or peak.bits_32
     plain = used in ("fp32", "fp64")
     if plain:
-        return 1000 * most * (peak.reach_32 or _AMD_32 if is_amd(device) else peak.likely_reach_32)
+        return 1000 * most * (peak.reach_32 or _AMD[0] if is_amd(device) else peak.likely_reach_32)
     return 1000 * most * (peak.reach_16 or _REACHES[0])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
-from htagraph.core.flops import SIZES, labelled_cost, number_format
+from htagraph.core.flops import SIZES, elements, labelled_cost, number_format
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_product_label
 from htagraph.graph.activities import Activities, Edges, Lane
@@ -78,21 +77,24 @@ def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities,
 
 def _args(frame: pd.DataFrame, names: dict[str, int]) -> dict[str, SparseColumn]:
     """Return what the frame says of devices and of the work of operators, as arguments of activities."""
-    columns = {name: frame[name].to_numpy(object) for name in ("flop", "bytes") if name in frame}
+    columns = {name: [_count(each) for each in frame[name]] for name in ("flop", "bytes") if name in frame}
     for column, argument in (("device", "device_name"), ("dtype", "dtype")):
         if column in frame:
-            columns[argument] = np.array(
-                [names.setdefault(each, len(names)) if isinstance(each, str) else None for each in frame[column]],
-                object,
-            )
+            columns[argument] = [
+                names.setdefault(each, len(names)) if isinstance(each, str) else -1 for each in frame[column]
+            ]
     if "input_shapes" in frame:
-        for name, values in zip(("flop", "written", "bytes"), zip(*_work(frame), strict=True), strict=True):
-            columns.setdefault(name, np.array(values, object))
-    known = {name: np.array([each is not None and each == each for each in values]) for name, values in columns.items()}  # noqa: PLR0124 - NaN
-    return {
-        name: SparseColumn(np.flatnonzero(known[name]).astype(np.int32), values[known[name]].astype(np.int64), -1)
-        for name, values in columns.items()
-    }
+        for name, values in zip(("flop", "written", "bytes"), zip(*_work(frame), strict=True), strict=False):
+            columns.setdefault(name, list(map(_count, values)))
+    arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
+    rows = {name: np.flatnonzero(values >= 0).astype(np.int32) for name, values in arrays.items()}
+    return {name: SparseColumn(rows[name], values[rows[name]], -1) for name, values in arrays.items()}
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - whatever a frame holds
+    """Return a number of operations, elements or bytes; -1 for what is none."""
+    number = isinstance(value, int | float | np.integer | np.floating) and 0 <= value < _INT64_LIMIT_NS
+    return int(value) if number else -1
 
 
 def _work(frame: pd.DataFrame) -> Iterator[tuple[int | None, int | None, int | None]]:
@@ -101,24 +103,21 @@ def _work(frame: pd.DataFrame) -> Iterator[tuple[int | None, int | None, int | N
     named, dtypes = frame.get("name", frame.index), frame.get("dtype", nothing)
     rows = zip(named, frame["input_shapes"], frame.get("output_shape", nothing), dtypes, strict=True)
     for name, given, made, dtype in rows:
-        inputs, output = _shapes(given) or [], _shapes(made)
+        inputs, output = _shapes(given), _shapes(made)
         size = SIZES.get(number_format(str(dtype)), 4)
         cost = labelled_cost(inputs, output) if is_product_label(str(name)) else None
-        if cost is not None:
-            yield cost[0], cost[1], cost[2] * size
-        else:
-            shapes = [each for each in [*inputs, output] if isinstance(each, list | tuple) and each]
-            yield None, None, size * sum(map(prod, shapes)) if shapes else None
+        moved = cost[2] if cost else elements(inputs) + elements([output])
+        yield *(cost[:2] if cost else (None, None)), moved * size or None
 
 
-def _shapes(given: Any) -> Any:  # noqa: ANN401 - a list, or its text
-    """Return shapes that are given as lists or as their text; None for anything else."""
+def _shapes(given: Any) -> list[Any]:  # noqa: ANN401 - a list, or its text
+    """Return shapes that are given as lists or as their text; none for anything else."""
     if isinstance(given, str):
         try:
             given = ast.literal_eval(given[:_MAX_TEXT])
         except (MemoryError, RecursionError, SyntaxError, ValueError):
-            return None
-    return given if isinstance(given, list | tuple) else None
+            return []
+    return list(given) if isinstance(given, list | tuple) else []
 
 
 def _codes(frame: pd.DataFrame, what: str, words: Mapping[str, int], default: int) -> np.ndarray:
