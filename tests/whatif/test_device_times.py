@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,15 +21,21 @@ def kernels(time_us: float, *, product: bool = False, unknown: bool = False, flo
     return Kernels(np.array([time_us * 1000]), *flags, *numbers, np.array([place]), np.array([False]))
 
 
-@given(PRODUCT, PRODUCT, st.floats(0.5, 1e5), st.booleans(), st.booleans(), st.sampled_from([*PRECISIONS, ""]),
-       st.floats(1, 1e13), st.floats(1, 1e10))  # fmt: skip
-def test_there_and_back_is_the_same_time(here: str, there: str, time: float, product: bool, unknown: bool,
-                                         precision: str, flop: float, moved: float) -> None:  # fmt: skip
-    one = kernels(time, product=product, unknown=unknown, flop=flop, moved=moved, precision=precision)
+ANY = st.fixed_dictionaries(
+    {
+        "time_us": st.floats(0.5, 1e5), "product": st.booleans(), "unknown": st.booleans(), "flop": st.floats(1, 1e13),
+        "moved": st.floats(1, 1e10), "precision": st.sampled_from([*PRECISIONS, ""]),
+    }
+)  # fmt: skip
+
+
+@given(PRODUCT, PRODUCT, ANY)
+def test_there_and_back_is_the_same_time(here: str, there: str, work: dict[str, Any]) -> None:
+    one = kernels(**work)
     forth = ratios(one, here, there)
     assert forth.low[0] < 1 < forth.high[0]
     assert np.isfinite(forth.ratio).all() and forth.ratio[0] > 0
-    if product and precision and not unknown:
+    if work["product"] and work["precision"] and not work["unknown"]:
         assert forth.ratio[0] * ratios(one, there, here).ratio[0] == pytest.approx(1)
 
 

@@ -161,10 +161,8 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str) -> list[str]:
     for number, precision in enumerate(PRECISIONS):
         share = time[kernels.product & (kernels.precision == number)].sum() / whole
         if share >= _TOLD and instead(precision, wanted) != precision:
-            used = instead(precision, wanted)
-            notes.append(
-                f"{wanted} has no units for {precision}: products in it ({share:.0%} of kernel time) as {used}"
-            )
+            used, part = instead(precision, wanted), f"{share:.0%} of kernel time"
+            notes.append(f"{wanted} has no units for {precision}: products in it ({part}) are taken as {used}")
     if {is_amd(each) for each in before.values()} != {is_amd(wanted)}:
         notes.append("kernels of AMD and NVIDIA differ, which the interval holds")
     for share, what in (
