@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.core.arrays import Array, marked
-from htagraph.core.devices import device_named, is_amd, known_device
+from htagraph.core.devices import PEAKS, device_named, is_amd, known_device
 from htagraph.core.errors import SelectionError, shown
 from htagraph.core.flops import cost_of, flop_formula, number_format
 from htagraph.core.kinds import ActivityKind, KernelKind, of_kinds
@@ -44,6 +44,8 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     Raises:
         SelectionError: the job has no device work, a name is unknown or fits several products, or the recording does
             not name its device.
+
+    Source: Williams, Waterman, Patterson 2009 (roofline); `htagraph.core.devices.PEAKS` says where rates are from.
     """
     if not isinstance(name, str) or not isinstance(recorded, str):
         msg = f"device: give the name of a product, such as 'H100 SXM', not {shown(name)}"
@@ -162,7 +164,8 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str) -> list[str]:
         share = time[kernels.product & (kernels.precision == number)].sum() / whole
         if share >= _TOLD and instead(precision, wanted) != precision:
             used, part = instead(precision, wanted), f"{share:.0%} of kernel time"
-            notes.append(f"{wanted} has no units for {precision}: products in it ({part}) are taken as {used}")
+            faster = "; fp16 would be faster" if (precision, used) == ("bf16", "fp32") and PEAKS[wanted].bits_16 else ""
+            notes.append(f"{wanted} has no units for {precision}: products in it ({part}) are taken as {used}{faster}")
     if {is_amd(each) for each in before.values()} != {is_amd(wanted)}:
         notes.append("kernels of AMD and NVIDIA differ, which the interval holds")
     for share, what in (
