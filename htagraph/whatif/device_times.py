@@ -25,7 +25,7 @@ _TILE = 128 * 128
 as many tiles, and small products lose twice as much on a larger device."""
 _TAIL = 0.5
 """Tiles' times by which a product takes longer than whole units would: on average half a tile of each unit is left
-over. Fitted: least spread of times over the model, 0.17 in logarithm, on 1,600 products of NeuSight's labels; 0.20
+over. Fitted: least spread of times over the model, 0.17 in logarithm, on products of NeuSight's labels; 0.20
 without, and 0.20 where it is 1.2. Doubled, small products gain less from more units."""
 _FLOORS_NS = (2_000, 7_000)
 """The time of a kernel that does next to nothing, and of an operator that was timed alone, ns. Source: the shortest
@@ -37,13 +37,18 @@ Source: medians of `PEAKS`. It cannot be doubled; with a half, such devices are 
 _AMD = (0.71, 0.80)
 """Shares of the peak in 32 bits, and of the memory's bandwidth, of AMD's devices of which nobody published more.
 Source: NeuSight's labels on MI100. It cannot be doubled; with a half, such devices are half as fast."""
-_OFF = (0.10, 0.10)
-"""Relative half width of a 90 % interval: of all products of a job together, and of all other kernels. Fitted on
-NeuSight's labels with each device left out in turn. Doubled, intervals are up to twice as wide."""
-_OFF_UNPUBLISHED, _OFF_VENDOR, _OFF_UNSHAPED = 0.20, 0.20, 0.06
+_OFF = (0.07, 0.07)
+"""Relative half width of a 90 % interval: of all products of a job together, and of all other kernels. Chosen: with the
+spread of runs, intervals hold 99 % of pairs of devices whose shares are published, as devices that nobody has measured
+by operator are further off. Doubled, intervals are half as wide again."""
+_OFF_UNPUBLISHED, _OFF_VENDOR, _OFF_UNSHAPED, _OFF_POWER = 0.20, 0.20, 0.06, 0.10
 """What is added, as an independent error, for a device whose reached share is not published, for kernels of another
-vendor, and for products whose operations are not known. Chosen: the spread of shares in `PEAKS`; half the difference
-of kernels on H100 and MI300X that do the same; the tail of small products. Doubled, such intervals are wider."""
+vendor, for products whose operations are not known, and for boards that their power limits, which reach more when they
+are cool. Chosen: the spread of shares in `PEAKS`; half the difference of kernels on H100 and MI300X that do the same;
+the tail of small products; how much equal products on T4 differ. Doubled, such intervals are wider."""
+_LIMITED = 0.6
+"""The share of the 32-bit peak below which its power limits a board. Chosen: between P4, T4 and L4, and all others with
+a published share. It cannot be doubled; at 0.7, Ada counts as limited."""
 
 PRECISIONS = tuple(SIZES)
 """Types of products by their number."""
@@ -161,10 +166,16 @@ def _rate(precision: str, device: str) -> float:
     return 1000 * most * (peak.reach_16 or _REACHES[0])
 
 
+def _limited(device: str) -> bool:
+    """Return whether power limits a board."""
+    return not is_amd(device) and PEAKS[device].likely_reach_32 < _LIMITED
+
+
 def _widths(kernels: Kernels, recorded: str, device: str) -> Array:
     """Return the half width of the interval of each kernel's ratio, in logarithm."""
     plain = np.isin(kernels.precision, (PRECISIONS.index("fp32"), PRECISIONS.index("fp64")))
     lacks = [np.where(plain, not PEAKS[each].reach_32, not PEAKS[each].reach_16) for each in (recorded, device)]
     product = _OFF[0] ** 2 + _OFF_UNPUBLISHED**2 * np.sum(lacks, axis=0) + _OFF_UNSHAPED**2 * np.isnan(kernels.flop)
+    product += _OFF_POWER**2 * sum(map(_limited, (recorded, device)))
     squares = np.where(kernels.product | kernels.unknown, product, _OFF[1] ** 2)
     return np.asarray(np.sqrt(squares + _OFF_VENDOR**2 * (is_amd(recorded) != is_amd(device))))
