@@ -13,8 +13,7 @@ from htagraph.core.flops import cost_of, flop_formula, number_format
 from htagraph.core.kinds import ActivityKind, KernelKind, of_kinds
 from htagraph.core.naming import copy_kind, is_memory_label, is_product_label, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.devices import device_of
-from htagraph.queries.kernel_costs import kernel_costs, shaped_calls
+from htagraph.queries.kernel_costs import device_name, kernel_costs, shaped_calls
 from htagraph.queries.weights import State, Unsure, time_of, with_factor
 from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
 
@@ -83,10 +82,10 @@ def _multiplied(state: State, rows: Array, ratio: Array) -> State:
 def _recorded_devices(graph: DependencyGraph, ranks: Array, recorded: str) -> dict[int, str]:
     """Return the product that each rank ran on."""
     given = device_named(recorded)[0] if recorded else ""
-    known = {rank: given or known_device(device_of(graph, rank)) for rank in ranks.tolist()}
+    known = {rank: given or known_device(device_name(graph, rank)) for rank in ranks.tolist()}
     for rank, product in known.items():
         if not product:
-            said = device_of(graph, rank)
+            said = device_name(graph, rank)
             what = f"{said!r} of rank {rank} is no known device" if said else "the recording does not name its device"
             msg = f"device: {what}; say which it is like, as recorded='A100 80GB SXM' (--device NAME,recorded=NAME)"
             raise SelectionError(msg)
