@@ -337,15 +337,15 @@ is_poll = _named(
 is_triton_kernel = _named(r"^(?-i:triton_)", "a Triton kernel that inductor generated")
 
 is_product_label = _named(
-    r"\b(method|function) ((add|b|badd)?mm|matmul|linear|einsum|conv\d?d?)\b|(^|[._])(query|key|value|[qkvo]|qkv|dense"
-    r"|proj|fc\d*|c_attn|c_fc|w[qkvio]\d?|head|linear\d*|decoder|classifier|seq_relationship|(add|b|badd)?mm|matmul|einsum"
-    r"|conv\d*d?)(_\d+)?\W*$",
+    r"\b(method|function) ((add|b|badd)?mm|matmul|linear|einsum|conv\d?d?)\b|(^|[._:/ ])(query|key|value|[qkvo]|qkv"
+    r"|dense|proj|fc\d*|c_attn|c_fc|w[qkvio]\d?|head|linear\d*|decoder|classifier|seq_relationship|(add|b|badd)?mm"
+    r"|matmul|einsum|conv\d*d?)(_\d+)?([\W_]+(fw|bw|forward|backward|bwd|fwd))?\W*$",
     "a user's name of a product of matrices: that of a function, or of a module by its last word",
 )
 is_memory_label = _named(
-    r"(^|[._ ])(add|sub|mul|(true)?div|pow|tanh|exp|r?sqrt|where|masked_fill_?|max|min|to|type|float|contiguous|clone"
-    r"|ln|ln_\w+|wte|wpe|embed\w*|drop|\w*dropout|activation(_fn)?|act|getitem|view|permute|transpose|reshape|expand|split"
-    r"|size|ones|zeros|full|arange)\b(?! of)(_\d+)?|method (tanh|pow|where|full|ones|zeros|arange|add|mul)",
+    r"(^|[._:/ ])(add|sub|mul|(true)?div|pow|tanh|exp|r?sqrt|where|masked_fill_?|max|min|to|type(?! object)|float|bool"
+    r"|contiguous|clone|ln(_\w+)?|wte|wpe|embed\w*|drop|\w*dropout|activation(_fn)?|act|getitem|getattr|view|permute"
+    r"|transpose|reshape|expand|split|size|dim|eq|lt|ones|zeros|full|arange|finfo|(un)?squeeze)(?![a-z])",
     "a user's name of work that memory bounds: that of a function, or of a module by its last word",
 )
 _KERNEL_KINDS = (

@@ -9,6 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.readings import DOUBTS, under
 from tests.reach import DATA, SHARED
 from tests.whatif.changes.made import Piece, made
 
@@ -57,6 +58,17 @@ def test_given_operations_count_like_shapes() -> None:
     assert given.activities.arg("flop").tolist() == [flop[0], -1, -1]
     speedup = hg.what_if(given).device("H100 SXM").run().speedup
     assert speedup == pytest.approx(hg.what_if(framed(**SHAPES)).device("H100 SXM").run().speedup, rel=0.05)
+
+
+def test_the_interval_replays_all_kernels_at_either_end() -> None:
+    state = hg.what_if(framed(**SHAPES)).device("H100 SXM").state
+    (unsure,) = state.unsure
+    for cause, factor in (("longer", unsure.high), ("less time", unsure.low)):
+        (doubt,) = [each for text, each in DOUBTS.items() if text == f"kernels may take {cause} than predicted"]
+        other = under(doubt, state)
+        assert other is not None
+        own = state.graph.edges.activity[state.graph.edges.activity >= 0]
+        assert np.allclose(other.lag[: len(own)], state.lag[: len(own)] * factor[own], atol=1)
 
 
 def test_the_same_device_changes_nothing() -> None:
