@@ -14,12 +14,12 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 73_472, 357, 457, 325
+LINES, FILES, CLASSES, CONSTANTS = 73_478, 357, 457, 325
 """600 lines more than before conclusions about usual steps, lost and damaged records and waits between ranks: what
 makes steps long, levers that a person can pull, and names that users of HTA import. 290 more since large jobs are fast:
 readings replayed in runs, packed files unpacked in parts, saved graphs checked; and since locks are waits.
 570 more for another device: names and rates of devices, a model of kernels on two of them, work of users' operators."""
-TEST_LINES = 52_933
+TEST_LINES = 52_938
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600

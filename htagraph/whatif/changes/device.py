@@ -21,6 +21,7 @@ __all__ = ["device"]
 
 _BY_SIZE = {1: "fp8", 2: "fp16", 4: "fp32", 8: "fp64"}
 _PRODUCTS = tuple(kind for kind in KernelKind if kind.is_product)
+_DONE = "device: kernels as on"
 _TOLD = 0.005
 """Share of the kernels' time from which a note says what is not known about it. Chosen: less changes no digit that is
 shown. Doubled, fewer notes."""
@@ -32,8 +33,8 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     The new time of a kernel is the recorded time, multiplied by the ratio of a model of both devices: a floor that
     hardly changes, operations at the rate that large products of their type reach, bytes at the bandwidth that large
     kernels reach, and idle units at the end of small products. Kernels of which nothing says what bounds them have an
-    interval between both ratios. `Outcome.low` and `Outcome.high` hold what the model was off on devices that it was
-    not fitted on. Shapes (``record_shapes=True``) make it better.
+    interval between both ratios. `Outcome.low` and `Outcome.high` hold how far the model may be off. Shapes
+    (``record_shapes=True``) make it better.
 
     Args:
         state: the weights so far.
@@ -41,13 +42,16 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
         recorded: the product that the job was recorded on, where the recording does not say it.
 
     Raises:
-        SelectionError: the job has no device work, a name is unknown or fits several products, or the recording does
-            not name its device.
+        SelectionError: kernels are on another device already, the job has no device work, a name is unknown or fits
+            several products, or the recording does not name its device.
 
     Source: Williams, Waterman, Patterson 2009 (roofline); `htagraph.core.devices.PEAKS` says where rates are from.
     """
     if not isinstance(name, str) or not isinstance(recorded, str):
         msg = f"device: give the name of a product, such as 'H100 SXM', not {shown(name)}"
+        raise SelectionError(msg)
+    if any(each.startswith(_DONE) for each in state.notes):
+        msg = "device: kernels are on another device already; give one device"
         raise SelectionError(msg)
     graph = state.graph
     wanted, note = device_named(name)
@@ -61,6 +65,8 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
         ratio[here], low[here], high[here] = found if each != wanted else (1.0, 1.0, 1.0)
     changed = _multiplied(state, rows, ratio)
     changed = replace(changed, unsure=(*changed.unsure, Unsure(rows, low, high)))
+    ran = " and ".join(sorted(set(before.values())))
+    changed = changed.with_note(f"{_DONE} {wanted}, recorded on {ran}; this leaves host and network")
     for text in (note, *_notes(kernels, before, wanted)):
         changed = changed.with_note(f"device: {text}") if text else changed
     return changed

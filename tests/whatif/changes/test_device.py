@@ -115,6 +115,11 @@ def test_what_is_unknown_is_refused(graph: DependencyGraph, name: str, recorded:
         hg.what_if(graph).device(name, recorded=recorded)
 
 
+def test_a_second_device_is_refused() -> None:
+    with pytest.raises(SelectionError, match="already"):
+        hg.what_if(framed(**SHAPES)).device("H100 SXM").device("T4")
+
+
 def test_a_job_without_a_device_is_refused() -> None:
     with pytest.raises(SelectionError, match="no kernels"):
         hg.what_if(hg.load(DATA / "gloo_ddp", ranks=[0])).device("H100")
