@@ -354,7 +354,7 @@ def labelled_cost(inputs: Any, output: Any) -> tuple[int, int, int] | None:  # n
 
     Example:
         >>> labelled_cost([[8, 2, 3], [8, 3, 4]], None), labelled_cost([[8, 3]], [8, 5])
-        ((384, 64, 176), (240, 40, 79))
+        ((384, 64, 208), (240, 40, 79))
     """
     tensors = [shape for shape in map(_shape, inputs or ()) if shape and len(shape) > 1]
     result = _shape(output) or []
