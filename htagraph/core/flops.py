@@ -18,8 +18,9 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "DRAM_BYTES", "DRAM_PARTS", "Cost", "attended_pairs", "cost_of", "element_bytes", "flop_formula", "flop_per_count",
-    "is_complex", "is_tf32_kernel", "numbers_per_element",
+    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "elements",
+    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "number_format",
+    "numbers_per_element",
 ]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
@@ -311,6 +312,60 @@ def is_tf32_kernel(name: str) -> bool:
         (True, False)
     """
     return matches(r"tf32|xf32|s1688|s16816gemm_f32", name)
+
+
+_FORMATS = (
+    ("fp8", r"e4m3|e5m2|fp8|float8"),
+    ("bf16", r"bf16|bfloat16|_B_?BS"),
+    ("tf32", r"tf32|xf32|s1688|s16816gemm_f32"),
+    ("fp16", r"fp16|float16|half|f16|h884|h1688|hgemm|s16816|_H_?HS"),
+    ("fp64", r"fp64|float64|double|dgemm"),
+    ("fp32", r"fp32|float32|sgemm|^float$|simt|scudnn"),
+)
+"""The format of numbers by the first pattern that a name matches."""
+SIZES = {"fp8": 1, "fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8}
+"""Bytes of a number by its format."""
+
+
+def number_format(name: str) -> str:
+    """Return the format of numbers that the name of a type, or of a product's kernel, shows; ``""`` if it shows none.
+
+    Example:
+        >>> number_format("torch.bfloat16"), number_format("ampere_sgemm_128x64_tn"), number_format("mine")
+        ('bf16', 'fp32', '')
+    """
+    return next((made for made, pattern in _FORMATS if matches(pattern, name)), "")
+
+
+def elements(shapes: Sequence[Any]) -> int:
+    """Return how many elements tensors of some shapes have together; what is no shape has none.
+
+    Example:
+        >>> elements([[2, 3], [4], "mine", []])
+        10
+    """
+    return sum(prod(shape) for shape in map(_shape, shapes) if shape)
+
+
+def labelled_cost(inputs: Any, output: Any) -> tuple[int, int, int] | None:  # noqa: ANN401 - whatever a user says
+    """Return (operations, elements of the result, elements moved) of a product by its shapes, None if they do not fit.
+
+    The last two inputs are multiplied. A single input is multiplied with a weight that makes the output of it.
+
+    Example:
+        >>> labelled_cost([[8, 2, 3], [8, 3, 4]], None), labelled_cost([[8, 3]], [8, 5])
+        ((384, 64, 208), (240, 40, 79))
+    """
+    tensors = [shape for shape in map(_shape, inputs or ()) if shape and len(shape) > 1]
+    result = _shape(output) or []
+    if len(tensors) > 1 and tensors[-2][-1] == tensors[-1][-2]:
+        second, written = tensors[-1], prod(tensors[-2][:-1]) * tensors[-1][-1]
+    elif tensors and result and len(tensors) == 1:
+        second, written = [tensors[0][-1], result[-1]], prod(tensors[0][:-1]) * result[-1]
+    else:
+        return None
+    first = tensors[max(len(tensors) - 2, 0)]
+    return 2 * written * first[-1], written, prod(first) + prod(second) + written
 
 
 _FLOP_COUNTER = re.compile(r"smsp__sass_thread_inst_executed_op_([hfd])(fma|mul|add)_pred_on\.sum")

@@ -25,11 +25,11 @@ __all__ = [
     "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
-    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame",
-    "is_optimizer", "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_taking",
-    "is_triton_kernel", "is_wait", "is_whole_graph", "kernel_kind", "kernel_library", "matches", "names_like",
-    "names_that", "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number",
-    "transfer_direction", "without_address",
+    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
+    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_single_precision",
+    "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "is_whole_graph", "kernel_kind",
+    "kernel_library", "matches", "names_like", "names_that", "operator_of_frame", "parameter_positions",
+    "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -355,6 +355,18 @@ is_poll = _named(
 )
 is_triton_kernel = _named(r"^(?-i:triton_)", "a Triton kernel that inductor generated")
 
+is_product_label = _named(
+    r"\b(method|function) ((add|b|badd)?mm|matmul|linear|einsum|conv\d?d?)\b|(^|[._:/ ])(query|key|value|[qkvo]|qkv"
+    r"|dense|proj|fc\d*|c_attn|c_fc|w[qkvio]\d?|head|linear\d*|decoder|classifier|seq_relationship|(add|b|badd)?mm"
+    r"|matmul|einsum|conv\d*d?)(_\d+)?([\W_]+(fw|bw|forward|backward|bwd|fwd))?\W*$",
+    "a user's name of a product of matrices: that of a function, or of a module by its last word",
+)
+is_memory_label = _named(
+    r"(^|[._:/ ])(add|sub|mul|(true)?div|pow|tanh|exp|r?sqrt|where|masked_fill_?|max|min|to|type(?! object)|float|bool"
+    r"|contiguous|clone|ln(_\w+)?|wte|wpe|embed\w*|drop|\w*dropout|activation(_fn)?|act|getitem|getattr|view|permute"
+    r"|transpose|reshape|expand|split|size|dim|eq|lt|ones|zeros|full|arange|finfo|(un)?squeeze)(?![a-z])",
+    "a user's name of work that memory bounds: that of a function, or of a module by its last word",
+)
 _KERNEL_KINDS = (
     (r"^Memset|^aten::(zero|fill)_$|FillFunctor", KernelKind.MEMSET),
     (r"^Memcpy|^__amd_rocclr_copy", KernelKind.COPY),

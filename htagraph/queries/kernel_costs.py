@@ -307,6 +307,9 @@ def device_name(graph: DependencyGraph, rank: int) -> str:
     """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
     trace, acts = graph.traces.get(rank), graph.activities
     of_rank = acts.of_rank(rank)
+    said = acts.arg("device_name")[of_rank] if trace is None else np.zeros(0, np.int64)
+    if (said >= 0).any():  # of a user's own frame
+        return graph.names[int(said.max())]
     used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]]).tolist()}
     if trace is None or not used:
         return ""

@@ -185,6 +185,11 @@ def _batch(text: str) -> dict[str, Any]:
     return {"after": size, "before": None if before in ("", "auto") else _whole(before, "a batch size")}
 
 
+def _device(text: str) -> dict[str, Any]:
+    name, _, recorded = text.partition(",recorded=")
+    return {"name": name, "recorded": recorded}
+
+
 def _group(text: str) -> dict[str, Any]:
     return {"group": text or None}
 
@@ -202,6 +207,11 @@ class Changes:
         "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
         "latency=10us,bandwidth=100GB/s; waits are replayed.",
         _network)  # fmt: skip
+    device = ChangeForm(lambda: changes.device.device, "NAME[,recorded=NAME]",
+        "Kernels run on another device, such as 'H100 SXM'; the host and the network stay.", _device)  # fmt: skip
+    host_factor = ChangeForm(lambda: changes.host_factor.host_factor, "FACTOR",
+        "Host work takes FACTOR times as long, such as on another device's host.",
+        lambda text: {"factor": _number(text, "a factor such as 0.8")})  # fmt: skip
     scale_network = ChangeForm(lambda: changes.scale_network.scale_network)
     fix_straggler = ChangeForm(lambda: changes.fix_straggler.fix_straggler, "auto|RANK",
         "The rank's own work is as fast as the same work on other ranks.",

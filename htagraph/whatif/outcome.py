@@ -137,7 +137,8 @@ class Outcome:
 
         The interval covers the predictions under other ways to read the recording: pauses that no edge explains vanish,
         waits that are not certain do not exist, waits that may be missing exist, loaders and messages that nothing
-        waited for take nearly as long as they can, transfers share a link or do not. The interval also covers how much
+        waited for take nearly as long as they can, transfers share a link or do not, kernels on another device take as
+        long, or as little, as they may. The interval also covers how much
         steps differ, from each other and from run to run. It is [1, 1] if no moment changes.
         """
         return self._interval.low
