@@ -81,6 +81,8 @@ from .trace.kineto.read import check_arguments as check_arguments
 from .trace.kineto.read import read_events as read_events
 from .trace.recording.profile import profile as profile
 from .trace.recording.profile import trace_handler as trace_handler
+from .whatif.capacity import Capacity as Capacity
+from .whatif.capacity import capacity as capacity
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

@@ -26,7 +26,7 @@ from htagraph.cli.writing import (
     target,
 )
 from htagraph.core.computing import keep_memory
-from htagraph.core.errors import TraceError, printable
+from htagraph.core.errors import TraceError, printable, shown
 from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import duration_ns, numbers
 
@@ -68,6 +68,20 @@ def _peak(context: typer.Context, option: typer.CallbackParam, peak: float | Non
         msg = f"{peak:g} is not a peak of a device: give a number above 0"
         raise typer.BadParameter(msg, param_hint=option.opts[0])
     return peak
+
+
+def _words(text: str | None) -> list[str] | None:
+    """Return the words of a list."""
+    return None if text is None else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    """Return the whole numbers of a list."""
+    words = _words(text)
+    if words is None or all(each.isdecimal() for each in words):
+        return None if words is None else [int(each[:9]) for each in words]
+    msg = f"{shown(text)} is no list of batch sizes such as 8,16,32"
+    raise typer.BadParameter(msg, param_hint="--batches")
 
 
 _NUMBERS = "such as 4 or 4-6."
@@ -143,6 +157,14 @@ OPTIONS: Mapping[str, Any] = {
     ),
     "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),
     "peak_gbs": _option(float | None, help="Peak bandwidth of the device's memory, GB/s.", callback=_peak),
+    "batches": _option(
+        str | None, "--batches", metavar="SIZES", callback=_sizes,
+        help="Batch sizes of each rank, such as 8,16,32; by default half to 8 times the recorded one.",
+    ),
+    "devices": _option(
+        str | None, "--devices", metavar="NAMES", callback=_words,
+        help="Devices, such as 'H100 SXM,L4'; by default some that are often asked for.",
+    ),
     "annotation": _option(
         str | None, "--annotation", show_default=False,
         help="Glob of annotations, operators, Python frames or phases, such as decode.",

@@ -121,6 +121,11 @@ VERBS: Mapping[str, str | Question] = {
         "How long phases take, such as prefill and decode or what your annotations name, and how busy the device is.",
         options={"annotation": None},
     ),
+    "capacity": Question(
+        "reports.changes:capacity_report",
+        "How long a step takes with other batches and on other devices, and how large a batch fits into memory.",
+        options={"batches": None, "devices": None},
+    ),
     "compare": "diff",
     "plot": "jobs",
     "export": "jobs",

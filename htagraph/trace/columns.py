@@ -306,6 +306,8 @@ class Device:
     """Number on its host."""
     name: str
     """Product name; empty if the file has none."""
+    memory: int = 0
+    """Bytes of its memory; 0 if the file does not say."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from htagraph.core.kinds import KernelKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
-from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls
+from htagraph.queries.devices import device_of as device_name
+from htagraph.queries.kernel_costs import Call, cost_of_call, kernel_costs, shaped_calls
 from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 
-__all__ = ["batch"]
+__all__ = ["batch", "recorded_size"]
 
 _MOST = 1_000_000
 """The largest batch that may be asked for. Chosen: more is a mistake. Doubled, twice that."""
@@ -71,6 +72,15 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     return state.with_note(
         f"a batch of {after} and not {job.layout.batch}: {_scope(job, times[0])}; libraries may choose other kernels"
     )
+
+
+def recorded_size(graph: DependencyGraph) -> int:
+    """Return the batch of each rank, by the shapes of inputs.
+
+    Raises:
+        SelectionError: no shapes were recorded, or they show no batch, or several that it may be.
+    """
+    return _job_of(graph, None).layout.batch
 
 
 @dataclass(frozen=True, eq=False)
