@@ -12,7 +12,7 @@ from htagraph.core.devices import device_named, known_device
 from htagraph.core.errors import SelectionError, check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.devices import device_of
+from htagraph.queries.kernel_costs import device_name
 from htagraph.queries.path_segments import bound_of
 from htagraph.queries.recorded_events import memory_events
 from htagraph.whatif.changes.batch import recorded_size
@@ -142,7 +142,7 @@ def capacity(
 
 def _own_device(graph: DependencyGraph) -> str:
     """Return the product that all ranks ran on; empty if it is unknown, or if there are several."""
-    names = {known_device(device_of(graph, rank)) for rank in graph.ranks}
+    names = {known_device(device_name(graph, rank)) for rank in graph.ranks}
     return names.pop() if len(names) == 1 else ""
 
 
@@ -199,7 +199,7 @@ def _memory(graph: DependencyGraph) -> _Memory | None:
 
 
 def _room(graph: DependencyGraph, size: int) -> Room | None:
-    """Return how large a batch memory allows, if the allocator holds as much more than is in use as recorded, or none."""
+    """Return how large a batch memory allows, if the allocator holds as much more than is used as recorded, or none."""
     sizes = [each.memory for trace in graph.traces.values() for each in trace.facts.devices if each.memory]
     memory = _memory(graph)
     if not sizes or memory is None:

@@ -1,4 +1,4 @@
-"""Capacity: its rows are what-if runs, its memory is the recorded one at the recorded batch, and it says what is lacking."""
+"""Capacity: rows are what-if runs, memory at the recorded batch is the recorded one, refusals say what is lacking."""
 
 from __future__ import annotations
 

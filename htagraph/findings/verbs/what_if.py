@@ -89,7 +89,9 @@ def _larger_batch(found: Capacity) -> list[str]:
     if found.room:
         few, most, whole = found.room.surely, found.room.perhaps, size_text(found.room.bytes)
         fits = f"A batch of {few} fits into the device's memory of {whole}"
-        said.append(f"{fits}, by the memory recorded; one above {most} does not." if most > few else f"{fits}, and no more.")
+        said.append(
+            f"{fits}, by the memory recorded; one above {most} does not." if most > few else f"{fits}, and no more."
+        )
     return said
 
 

@@ -247,9 +247,7 @@ def capacity_section(results: PageResults) -> Section:
     charts = [drawn(Chart(title, bars)) for title, bars in zip(titles, (by_batch, by_device), strict=True) if bars]
     said = [element("p", each) for each in capacity_sentences(found)]
     tables = [table_of(table) for table in (found.batches, found.devices) if len(table)]
-    return Section(
-        "capacity", "Another batch or device", element("div", *said, *charts, *tables, definition(capacity))
-    )
+    return Section("capacity", "Another batch or device", element("div", *said, *charts, *tables, definition(capacity)))
 
 
 def timeline_section(timelines: dict[str, tuple[str, PageTimeline]], *, events: str = "") -> Section:
@@ -407,7 +405,13 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
     last = breakdown_section(results), collective_section(results), memory_section(results)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
-    sections: list[Section] = [*first, timeline, panel, capacity_section(results), *(each for each in last if each is not None)]
+    sections: list[Section] = [
+        *first,
+        timeline,
+        panel,
+        capacity_section(results),
+        *(each for each in last if each is not None),
+    ]
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
     when = f", recorded {recorded} UTC" if recorded else ""
     lead = f"{plural(len(results.summary.inputs), 'rank')}, {time_text(results.summary.window_us)}{when}."

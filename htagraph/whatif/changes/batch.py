@@ -17,8 +17,7 @@ from htagraph.core.kinds import KernelKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
-from htagraph.queries.devices import device_of as device_name
-from htagraph.queries.kernel_costs import Call, cost_of_call, kernel_costs, shaped_calls
+from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls
 from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
