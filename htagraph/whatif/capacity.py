@@ -70,7 +70,7 @@ class Capacity:
     room: Room | None
     """How large a batch memory allows; None if the recording does not show it."""
     refused: tuple[str, ...]
-    """What cannot be told, and what to record or to give."""
+    """What the recording does not show, and what to record or to give."""
 
     @property
     def step_us(self) -> float:
@@ -106,7 +106,8 @@ def capacity(
         {columns}.
 
     Raises:
-        SelectionError: the recording cannot tell what was asked for.
+        SelectionError: the recording does not show what sizes or products that were asked for would do. By default,
+            ``refused`` says so.
 
     Example:
         >>> import htagraph as hg
@@ -116,7 +117,7 @@ def capacity(
 
     Source: `Scenario.batch` and `Scenario.device`.
     """
-    check_type(graph, DependencyGraph, "htagraph.capacity takes a graph")
+    check_type(graph, DependencyGraph, "htagraph.capacity takes a graph (of a job on workers: job.load([0, 1]))")
     job, refused = what_if(graph, also=also), []
     own = _own_device(graph)
     size, by_batch, by_device = 0, BATCHES.frame(), DEVICES.frame()
@@ -135,8 +136,6 @@ def capacity(
         if devices is not None:
             raise
         refused.append(str(error))
-    if not len(by_batch) and not len(by_device):
-        raise SelectionError("; ".join(refused))
     return Capacity(graph, size, own, by_batch, by_device, _room(graph, size) if size else None, tuple(refused))
 
 

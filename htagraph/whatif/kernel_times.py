@@ -82,8 +82,10 @@ def resized(
 
     Example:
         >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
+        >>> from htagraph.core.kinds import KernelKind
         >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
-        >>> mid, _, _ = resized(kind, time, KernelWork(roof, none), KernelWork(2 * roof, none), none, np.arange(3))
+        >>> before, after = KernelWork(roof, none), KernelWork(2 * roof, none)
+        >>> mid, _, _ = resized(kind, time, before, after, np.full(3, np.nan), np.arange(3))
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
     """

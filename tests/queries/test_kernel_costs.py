@@ -3,11 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import htagraph as hg
 from htagraph.core.kinds import KernelKind
-from htagraph.queries.kernel_costs import Call, cost_of_call, kernel_costs
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs
+from tests.reach import DATA
 from tests.strategies import MAIN, Json, kernel, launch, load, op
 
 
@@ -56,3 +59,9 @@ def test_operators_on_the_host_compute_where_they_call_no_others() -> None:
     # the products of all calls are those of the roofline
     roof = hg.roofline(graph)
     assert np.isclose(table["flop"].sum(), roof["flop"].sum(), rtol=0.01)
+
+
+def test_a_recording_names_its_device_and_a_frame_may() -> None:
+    assert device_name(hg.load(DATA / "gloo_ddp", ranks=[0]), 0) == ""
+    acts = pd.DataFrame({"duration_ns": [1, 2], "device": ["T4", None]})
+    assert device_name(DependencyGraph.from_frames(acts, pd.DataFrame({"source": [], "target": []})), 0) == "T4"

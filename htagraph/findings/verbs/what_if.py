@@ -70,8 +70,8 @@ def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[
 
 
 def capacity_sentences(found: Capacity) -> list[str]:
-    """Return what a larger batch and another device would bring, how sure that is, and what cannot be told."""
-    return [*_larger_batch(found), *_other_device(found), *(f"Not told: {each}." for each in found.refused)]
+    """Return what a larger batch and another device would bring, how sure that is, and what is not known."""
+    return [*_larger_batch(found), *_other_device(found), *(f"Not known: {each}." for each in found.refused)]
 
 
 def _larger_batch(found: Capacity) -> list[str]:
@@ -89,9 +89,8 @@ def _larger_batch(found: Capacity) -> list[str]:
     if found.room:
         few, most, whole = found.room.surely, found.room.perhaps, size_text(found.room.bytes)
         fits = f"A batch of {few} fits into the device's memory of {whole}"
-        said.append(
-            f"{fits}, by the memory recorded; one above {most} does not." if most > few else f"{fits}, and no more."
-        )
+        less = f"by the memory recorded; one above {most} does not" if most > few else "and no more"
+        said.append(f"{fits}, {less}.")
     return said
 
 

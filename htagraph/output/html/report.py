@@ -22,7 +22,6 @@ from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
-from htagraph.core.errors import SelectionError
 from htagraph.core.naming import short_name
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place, Trial
@@ -45,8 +44,8 @@ from htagraph.queries.inputs import devices_in, inputs_of, issues_of
 from htagraph.whatif.capacity import capacity
 
 __all__ = [
-    "PageResults", "breakdown_section", "capacity_section", "collective_section", "comparison_bytes", "evidence_of", "files_table",
-    "findings_section", "glance_section", "memory_section", "report", "report_bytes", "steps_of_change",
+    "PageResults", "breakdown_section", "capacity_section", "collective_section", "comparison_bytes", "evidence_of",
+    "files_table", "findings_section", "glance_section", "memory_section", "report", "report_bytes", "steps_of_change",
     "timeline_figure", "timeline_section", "titled",
 ]  # fmt: skip
 
@@ -227,13 +226,10 @@ def memory_section(results: PageResults) -> Section | None:
 
 
 def capacity_section(results: PageResults) -> Section:
-    """Return how long a step takes with other batches and on other devices, or why that cannot be told."""
+    """Return how long a step takes with other batches and on other devices, or why the recording does not show it."""
     if len(results.graph.activities) > MOST_SLICES:
         return Section("capacity", "Another batch or device", element("p", "The job is large: ask htagraph capacity."))
-    try:
-        found = capacity(results.graph)
-    except SelectionError as error:
-        return Section("capacity", "Another batch or device", element("p", f"It cannot be told: {error}."))
+    found = capacity(results.graph)
     by_batch = [
         Bar(f"batch {row.batch}", row.step_us, (row.low_us, row.high_us),
             text=f"{time_text(row.step_us)} · {row.samples_per_s:,.0f} samples/s")

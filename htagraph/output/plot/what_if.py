@@ -188,11 +188,13 @@ def capacity(result: Capacity) -> Figure:
     Example:
         >>> import htagraph as hg
         >>> found = hg.capacity(hg.load("data/gpu_demo/train"), batches=[8, 32], devices=["L4"])
-        >>> [trace.name for trace in hg.plot.capacity(found).data]
+        >>> [trace.name for trace in hg.plot.capacity(found).data if trace.name]
         ['90 % interval', 'predicted', 'by device']
     """
     about = "Each batch and each device is replayed. The band and the whiskers are 90 % intervals."
     size = f" of {result.batch}" if result.batch else ""
+    if not len(result.batches) and not len(result.devices):
+        return style.nothing("The recording does not show what another batch or device would do", about)
     recorded = f"Recorded: a step of {time_text(result.step_us)} with a batch{size} on {result.device or 'its device'}"
     longest = max(table["high_us"].max() for table in (result.batches, result.devices) if len(table))
     factor, unit = style.time_unit(float(longest))
@@ -200,8 +202,9 @@ def capacity(result: Capacity) -> Figure:
     sizes, devices = result.batches["batch"], result.devices
     rows = _rows_axis(style.row_labels(devices["device"].tolist())) if len(devices) else {}
     traces = _by_batch(result.batches, factor) if len(sizes) else []
+    traces += _by_device(devices, factor) if len(devices) else []
     return style.drawn(
-        traces + (_by_device(devices, factor) if len(devices) else []), recorded, about, height=height, showlegend=False,
+        traces, recorded, about, height=height, showlegend=False,
         xaxis={"title": "batch", "type": "log", "tickvals": sizes, "ticktext": [str(each) for each in sizes],
                "anchor": "y"},
         yaxis=above | {"title": f"step ({unit})", "rangemode": "tozero", "anchor": "x"},

@@ -264,7 +264,9 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
             Group(each.pg_name or "", each.pg_desc or "", each.pg_size, ranks)
             for each, ranks in zip(info.pg_config, listed, strict=True)
         ),
-        devices=tuple(Device(each.id, each.name or "", max(each.total_global_mem or 0, 0)) for each in header.device_properties),
+        devices=tuple(
+            Device(each.id, each.name or "", max(each.total_global_mem or 0, 0)) for each in header.device_properties
+        ),
         job=header.job_name or "", run=", ".join(f"{what} {value}" for what, value in run.items() if value is not None),
         base_ns=header.base_time_nanoseconds, has_shapes=bool(header.record_shapes or header.with_flops),
         has_stacks=bool(header.with_stack), on_cuda=header.cuda_runtime_version is not None,
