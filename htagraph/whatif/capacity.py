@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.devices import device_named, known_device
@@ -168,7 +169,8 @@ def _by_device(job: Scenario, names: list[str]) -> pd.DataFrame:
 def _step_us(outcome: Outcome) -> tuple[float, float, float]:
     """Return the usual step and its interval, µs: as far off as the makespan may be."""
     step = outcome.step_ns / 1000
-    return step, *(step * outcome.speedup / end if end else step for end in (outcome.high, outcome.low))
+    low, high = (step * outcome.speedup / end if end else step for end in (outcome.high, outcome.low))
+    return step, low, high
 
 
 class _Memory(NamedTuple):
@@ -192,7 +194,8 @@ def _memory(graph: DependencyGraph) -> _Memory | None:
     )  # fmt: skip
     if not len(each) or each["most"].max() <= 0:
         return None
-    least, most, held = each.loc[each["most"].idxmax()].astype("float64")
+    fullest = int(each["most"].to_numpy().argmax())
+    least, most, held = each.to_numpy(np.float64)[fullest].tolist()
     part = min(least, most - least)
     return _Memory(((least, most - least), (least + part, most - least - part)), max(held / most, 1.0))
 

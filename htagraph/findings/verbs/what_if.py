@@ -78,7 +78,7 @@ def _larger_batch(found: Capacity) -> list[str]:
     rows = found.batches[found.batches["batch"] != found.batch]
     if not len(rows) or not found.step_us:
         return []
-    best, recorded = rows.loc[rows["samples_per_s"].idxmax()], 1e6 * found.batch / found.step_us
+    best, recorded = rows.iloc[int(rows["samples_per_s"].to_numpy().argmax())], 1e6 * found.batch / found.step_us
     more = [best["batch"] * 1e6 / best[end] / recorded for end in ("high_us", "low_us")]
     step = f"a step takes {time_text(best['step_us'])} instead of {time_text(found.step_us)}"
     gain = f"{best['samples_per_s'] / recorded:.2f} times the samples per second (90 %: {more[0]:.2f} to {more[1]:.2f})"
@@ -97,7 +97,10 @@ def _larger_batch(found: Capacity) -> list[str]:
 def _other_device(found: Capacity) -> list[str]:
     if not len(found.devices):
         return []
-    best, here = found.devices.loc[found.devices["speedup"].idxmax()], found.device or "the recorded device"
+    best, here = (
+        found.devices.iloc[int(found.devices["speedup"].to_numpy().argmax())],
+        found.device or "the recorded device",
+    )
     step = f"a step takes {time_text(best['step_us'])} instead of {time_text(found.step_us)}"
     gain = f"{best['speedup']:.2f} times as fast (90 %: {best['low']:.2f} to {best['high']:.2f})"
     bound = f"it is then bound by {cause_words(best['bound'], {})}"

@@ -231,14 +231,15 @@ def capacity_section(results: PageResults) -> Section:
         return Section("capacity", "Another batch or device", element("p", "The job is large: ask htagraph capacity."))
     found = capacity(results.graph)
     by_batch = [
-        Bar(f"batch {row.batch}", row.step_us, (row.low_us, row.high_us),
-            text=f"{time_text(row.step_us)} · {row.samples_per_s:,.0f} samples/s")
-        for row in found.batches.itertuples()
+        Bar(f"batch {row['batch']}", row["step_us"], (row["low_us"], row["high_us"]),
+            text=f"{time_text(row['step_us'])} · {row['samples_per_s']:,.0f} samples/s")
+        for row in found.batches.to_dict("records")
     ]  # fmt: skip
     by_device = [
-        Bar(row.device, row.step_us, (row.low_us, row.high_us), text=f"{time_text(row.step_us)} · {row.speedup:.2f} ×")
-        for row in found.devices.itertuples()
-    ]
+        Bar(row["device"], row["step_us"], (row["low_us"], row["high_us"]),
+            text=f"{time_text(row['step_us'])} · {row['speedup']:.2f} ×")
+        for row in found.devices.to_dict("records")
+    ]  # fmt: skip
     titles = (f"Usual step by batch; recorded: {found.batch}", f"Usual step by device; recorded on {found.device}")
     charts = [drawn(Chart(title, bars)) for title, bars in zip(titles, (by_batch, by_device), strict=True) if bars]
     said = [element("p", each) for each in capacity_sentences(found)]
