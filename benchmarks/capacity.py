@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -98,7 +99,8 @@ def _made(name: str, *dims: list[int]) -> Call:
 def _table(path: Path) -> pd.DataFrame:
     rows = pd.read_csv(path).fillna({"fw_latency": 0, "bw_latency": 0})
     rows["ms"] = rows["fw_latency"] + rows["bw_latency"]
-    rows["call"] = [_call(row) for _, row in rows.iterrows()]
+    calls: Any = [_call(row) for _, row in rows.iterrows()]
+    rows["call"] = calls
     return rows
 
 

@@ -61,7 +61,9 @@ def judged(folder: Path, *, shapes: bool, left_out: bool) -> Iterator[dict[str, 
     for case, measured in cases.items():
         graph = graph_of(folder, case, int(measured["num_layer"] or 0), shapes=shapes)
         others = [each for each in cases if each[1] == case[1] and each != case]
-        for other in others if graph is not None else ():
+        if graph is None:
+            continue
+        for other in others:
             product = known_device(other[0])
             kept = PEAKS[product]
             if left_out:

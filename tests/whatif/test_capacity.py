@@ -22,13 +22,13 @@ def found() -> Capacity:
 def test_rows_are_predictions_of_changes(found: Capacity) -> None:
     assert found.batch == 16  # of the job that was recorded, data/gpu_demo_jobs.py
     job = hg.what_if(found.graph)
-    for row in found.batches.itertuples():
-        outcome = job.run() if row.batch == 16 else job.batch(row.batch, 16).run()
-        assert row.step_us == outcome.step_ns / 1000
-        assert row.low_us <= row.step_us <= row.high_us
-        assert row.samples_per_s == pytest.approx(row.batch / row.step_us * 1e6)
-    for row in found.devices.itertuples():
-        assert row.speedup == job.device(row.device).run().speedup
+    for row in found.batches.to_dict("records"):
+        outcome = job.run() if row["batch"] == 16 else job.batch(row["batch"], 16).run()
+        assert row["step_us"] == outcome.step_ns / 1000
+        assert row["low_us"] <= row["step_us"] <= row["high_us"]
+        assert row["samples_per_s"] == pytest.approx(row["batch"] / row["step_us"] * 1e6)
+    for row in found.devices.to_dict("records"):
+        assert row["speedup"] == job.device(row["device"]).run().speedup
 
 
 def test_the_recorded_batch_has_the_recorded_step_and_memory(found: Capacity) -> None:

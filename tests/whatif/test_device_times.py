@@ -18,7 +18,8 @@ def kernels(time_us: float, *, product: bool = False, unknown: bool = False, flo
     numbers = [np.array([each]) for each in (flop, moved, written)]
     place = PRECISIONS.index(precision) if precision else -1
     flags = np.array([product]), np.array([unknown])
-    return Kernels(np.array([time_us * 1000]), *flags, *numbers, np.array([place]), np.array([False]))
+    columns: list[Any] = [np.array([time_us * 1000]), *flags, *numbers, np.array([place]), np.array([False])]
+    return Kernels(*columns)
 
 
 ANY = st.fixed_dictionaries(

@@ -31,7 +31,8 @@ def test_rows_are_read_again_with_the_keys_of_all_formats(tmp_path: Path) -> Non
     written = hg.critical_path(whole).to_perfetto(tmp_path / "path.json")  # activities, as no events can be copied
     assert written.slices > len(whole.select(kind="device").activities)
     checked = check_arguments(path).set_index(["category", "argument"])
-    row = checked.loc[("kernel", "streamId")]
-    assert row[["events", "wrong", "example"]].tolist() == [2, 1, "'seven'"]
+    rows = checked.reset_index()
+    row = rows[(rows["category"] == "kernel") & (rows["argument"] == "streamId")]
+    assert row[["events", "wrong", "example"]].to_numpy().tolist() == [[2, 1, "'seven'"]]
     assert checked["wrong"].sum() == 1
     assert hg.validate(path, arguments=True).usable

@@ -95,7 +95,7 @@ def test_a_small_export_becomes_steps_operators_launches_and_device_work(tmp_pat
 
 def test_an_old_export_of_few_columns_is_read(tmp_path: Path) -> None:
     kernels = [{"start": 0, "end": 10, "shortName": 1}, {"start": 20, "end": 25, "shortName": 2}]
-    tables = {KERNELS: kernels, "StringIds": [{"id": 1, "value": "gemm"}]}
+    tables: dict[str, Any] = {KERNELS: kernels, "StringIds": [{"id": 1, "value": "gemm"}]}
     (trace,) = traces_of(export(tmp_path / "a.sqlite", tables))
     assert names_of(trace, "kernel") == ["gemm", "(no name)"]
     assert issues_of([trace]) == {"name_missing": 1, "no_base_time": 1}
