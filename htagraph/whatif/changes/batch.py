@@ -35,7 +35,7 @@ from caches. Doubled, there is none."""
 _BETWEEN = 0.03
 """Relative half width of a time between two recordings, or close to one of them. Measured on pairs of recordings of one
 job. Doubled, intervals from two recordings are twice as wide."""
-_SHAPES = "record with torch.profiler.profile(record_shapes=True)"
+_SHAPES = "record with record_shapes=True"
 
 
 def batch(state: State, /, after: int, before: int | None = None) -> State:
