@@ -28,7 +28,7 @@ from htagraph.cli.writing import (
 from htagraph.core.computing import keep_memory
 from htagraph.core.errors import TraceError, printable, shown
 from htagraph.core.kinds import CATEGORIES
-from htagraph.whatif.options import duration_ns, numbers
+from htagraph.whatif.options import MAX_POINTS, duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
@@ -78,9 +78,9 @@ def _words(text: str | None) -> list[str] | None:
 def _sizes(text: str | None) -> list[int] | None:
     """Return the whole numbers of a list."""
     words = _words(text)
-    if words is None or all(each.isdecimal() for each in words):
-        return None if words is None else [int(each[:9]) for each in words]
-    msg = f"{shown(text)} is no list of batch sizes such as 8,16,32"
+    if words is None or (len(words) <= MAX_POINTS and all(re.fullmatch("[0-9]{1,9}", each) for each in words)):
+        return None if words is None else [int(each) for each in words]
+    msg = f"{shown(text)} is no list of at most {MAX_POINTS} batch sizes such as 8,16,32"
     raise typer.BadParameter(msg, param_hint="--batches")
 
 
@@ -161,6 +161,10 @@ OPTIONS: Mapping[str, Any] = {
         str | None, "--batches", metavar="SIZES", callback=_sizes,
         help="Batch sizes of each rank, such as 8,16,32; by default half to 8 times the recorded one.",
     ),
+    "capacity.before": _option(
+        int | None, "--before", min=1, help="The recorded batch of each rank; by default the shapes say it."
+    ),
+    "recorded": _option(str, "--recorded", metavar="NAME", help="The recorded device, if the recording names none."),
     "devices": _option(
         str | None, "--devices", metavar="NAMES", callback=_words,
         help="Devices, such as 'H100 SXM,L4'; by default some that are often asked for.",

@@ -124,7 +124,7 @@ VERBS: Mapping[str, str | Question] = {
     "capacity": Question(
         "reports.changes:capacity_report",
         "How long a step takes with other batches and on other devices, and how large a batch fits into memory.",
-        options={"batches": None, "devices": None},
+        options={"batches": None, "before": None, "devices": None, "recorded": ""},
     ),
     "compare": "diff",
     "plot": "jobs",

@@ -83,7 +83,7 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
         return "none (host only)"
     properties = trace.facts.devices if trace else ()
     names = sorted({each.name for each in properties if each.id in used and each.name})
-    return ", ".join(names) or f"device {', '.join(map(str, sorted(used)))}"
+    return ", ".join(names) or "devices without a name"
 
 
 def _utf8(text: str) -> str:

@@ -13,6 +13,7 @@ from htagraph.core.devices import device_named, known_device
 from htagraph.core.errors import SelectionError, check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.kernel_costs import device_name
 from htagraph.queries.path_segments import bound_of
 from htagraph.queries.recorded_events import memory_events
@@ -28,19 +29,22 @@ __all__ = ["BATCHES", "DEVICES", "Capacity", "capacity"]
 BATCHES = Table(
     "Steps by batch",
     Col("batch", "int64", "samples per rank and step"),
-    Col("step_us low_us high_us", doc="the usual step, and its 90 % interval"),
-    Col("samples_per_s", doc="samples per rank and second"),
+    Col("step_us low_us high_us", doc="the usual step, or the job where no steps were recorded; its 90 % interval"),
+    Col("samples_per_s", doc="samples per rank and second; NaN where no steps were recorded"),
     Col("bound", "str", "what most of the critical path is then spent on: a category of the path"),
     Col("memory_low_bytes memory_high_bytes", doc="most memory of a device in use, between two bounds; NaN if unknown"),
 )
 DEVICES = Table(
     "Steps by device",
     Col("device", "str"),
-    Col("step_us low_us high_us", doc="the usual step, and its 90 % interval"),
-    Col("speedup low high", doc="the recorded makespan over the predicted one, and its 90 % interval"),
+    Col("step_us low_us high_us", doc="the usual step, or the job where no steps were recorded; its 90 % interval"),
+    Col("speedup low high", doc="the recorded time over ``step_us``, and its 90 % interval"),
     Col("bound", "str", "what most of the critical path is then spent on: a category of the path"),
 )
 _FACTORS = (0.5, 1, 2, 4, 8)
+_WIDE = 1.5
+"""High over low end of an interval from which a note says why. Chosen: the end is then half as far again. Doubled,
+intervals of 1.5 to 3 times have no reason."""
 _DEVICES = ("L4", "L40S", "A100 80GB SXM", "H100 SXM", "H200", "B200", "MI300X")
 
 
@@ -72,11 +76,18 @@ class Capacity:
     """How large a batch memory allows; None if the recording does not show it."""
     refused: tuple[str, ...]
     """What the recording does not show, and what to record or to give."""
+    notes: tuple[str, ...]
+    """What to know about the predictions, such as why an interval is wide."""
+
+    @property
+    def unit(self) -> str:
+        """What a row's time is of: ``step``, or ``job`` where no steps follow each other."""
+        return "step" if gain_steps(self.graph) > 1 else "job"
 
     @property
     def step_us(self) -> float:
-        """The recorded usual step, µs."""
-        return what_if(self.graph).run().baseline_step_ns / 1000
+        """The recorded usual step, or the makespan where no steps follow each other, µs."""
+        return _recorded_ns(what_if(self.graph).run()) / 1000
 
     def plot(self) -> Figure:
         """Return the figure of both curves; see `htagraph.plot.capacity`."""
@@ -88,7 +99,7 @@ class Capacity:
 @described(BATCHES, DEVICES)
 def capacity(
     graph: DependencyGraph, *, batches: Iterable[int] | None = None, devices: Iterable[str] | None = None,
-    before: int | None = None, also: Sequence[DependencyGraph] = (),
+    before: int | None = None, also: Sequence[DependencyGraph] = (), recorded: str = "",
 ) -> Capacity:  # fmt: skip
     """Return how long a step takes with other batches and on other devices, each replayed, with intervals.
 
@@ -101,6 +112,7 @@ def capacity(
         devices: products, such as ``"H100 SXM"``; by default some that are often asked for.
         before: the recorded batch; by default the shapes say it.
         also: other recordings of the job with other batches.
+        recorded: the product that the job ran on, where the recording does not name it.
 
     Returns:
         A `Capacity`. Its ``batches`` have one row per batch: {columns}. Its ``devices`` have one row per device:
@@ -119,25 +131,27 @@ def capacity(
     Source: `Scenario.batch` and `Scenario.device`.
     """
     check_type(graph, DependencyGraph, "htagraph.capacity takes a graph (of a job on workers: job.load([0, 1]))")
-    job, refused = what_if(graph, also=also), []
-    own = _own_device(graph)
+    job, refused, notes = what_if(graph, also=also), [], dict[str, list[str]]()
+    own = device_named(recorded)[0] if recorded else _own_device(graph)
     size, by_batch, by_device = 0, BATCHES.frame(), DEVICES.frame()
     try:
         size = recorded_size(graph) if before is None else before
         sizes = batches if batches is not None else sorted({max(1, round(size * factor)) for factor in _FACTORS})
-        by_batch = _by_batch(job, size, list(sizes))
+        by_batch = _by_batch(job, size, list(dict.fromkeys(sizes)), notes)
     except SelectionError as error:
         if batches is not None:
             raise
         refused.append(str(error))
     try:
         names = devices if devices is not None else [each for each in _DEVICES if each != own]
-        by_device = _by_device(job, list(names))
+        by_device = _by_device(job, list(dict.fromkeys(names)), recorded, notes)
     except SelectionError as error:
         if devices is not None:
             raise
         refused.append(str(error))
-    return Capacity(graph, size, own, by_batch, by_device, _room(graph, size) if size else None, tuple(refused))
+    room = _room(graph, size) if size else None
+    told = tuple(f"{', '.join(rows)}: {note}" if rows else note for note, rows in notes.items())
+    return Capacity(graph, size, own, by_batch, by_device, room, tuple(refused), told)
 
 
 def _own_device(graph: DependencyGraph) -> str:
@@ -146,29 +160,46 @@ def _own_device(graph: DependencyGraph) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _by_batch(job: Scenario, size: int, sizes: list[int]) -> pd.DataFrame:
+def _by_batch(job: Scenario, size: int, sizes: list[int], notes: dict[str, list[str]]) -> pd.DataFrame:
     memory, rows = _memory(job.graph), []
     for each in sizes:
         outcome = job.run() if each == size else job.batch(each, size).run()
         step, low, high = _step_us(outcome)
-        per_second = each / step * 1e6 if step else float("nan")
+        per_second = each / step * 1e6 if step and gain_steps(job.graph) > 1 else float("nan")
         used = (float("nan"),) * 2 if memory is None else memory.used(each / size)
         rows.append((each, step, low, high, per_second, bound_of(outcome.critical_path()).cause, *used))
+        _told(outcome, f"batch of {each}", notes)
     return BATCHES.frame(rows)
 
 
-def _by_device(job: Scenario, names: list[str]) -> pd.DataFrame:
-    rows = []
+def _by_device(job: Scenario, names: list[str], recorded: str, notes: dict[str, list[str]]) -> pd.DataFrame:
+    rows = {}
     for name in names:
-        outcome = job.device(name).run()
-        speedup = outcome.speedup, outcome.low, outcome.high
-        rows.append((device_named(name)[0], *_step_us(outcome), *speedup, bound_of(outcome.critical_path()).cause))
-    return DEVICES.frame(rows)
+        product, outcome = device_named(name)[0], job.device(name, recorded=recorded).run()
+        times, was = _step_us(outcome), _recorded_ns(outcome) / 1000
+        speedup, high, low = (was / each if each else 1.0 for each in times)
+        rows[product] = (product, *times, speedup, low, high, bound_of(outcome.critical_path()).cause)
+        _told(outcome, product, notes)
+    return DEVICES.frame(list(rows.values()))
+
+
+def _told(outcome: Outcome, about: str, notes: dict[str, list[str]]) -> None:
+    """Add the notes on a prediction that its row does not say, and why its interval is wide; each with its rows."""
+    row = ("a batch of ", "device: kernels as on ")
+    for note in outcome.state.notes:
+        if not note.startswith(row):
+            notes.setdefault(note, [])
+    if outcome.high > _WIDE * outcome.low:
+        notes.setdefault(f"the interval is wide, as {outcome.interval_cause}", []).append(about)
+
+
+def _recorded_ns(outcome: Outcome) -> float:
+    return outcome.baseline_step_ns if gain_steps(outcome.baseline) > 1 else float(outcome.baseline_ns)
 
 
 def _step_us(outcome: Outcome) -> tuple[float, float, float]:
-    """Return the usual step and its interval, µs: as far off as the makespan may be."""
-    step = outcome.step_ns / 1000
+    """Return the usual step, or the makespan, and its interval, µs: as far off as the makespan may be."""
+    step = (outcome.step_ns if gain_steps(outcome.baseline) > 1 else outcome.makespan_ns) / 1000
     low, high = (step * outcome.speedup / end if end else step for end in (outcome.high, outcome.low))
     return step, low, high
 

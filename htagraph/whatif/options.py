@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
 
 __all__ = [
-    "CHANGES", "KEYS", "Change", "ChangeForm", "Changes", "Sweep", "amount", "bandwidth", "criteria", "criteria_text",
-    "duration_ns", "numbers", "read_sweep",
+    "CHANGES", "KEYS", "MAX_POINTS", "Change", "ChangeForm", "Changes", "Sweep", "amount", "bandwidth", "criteria",
+    "criteria_text", "duration_ns", "numbers", "read_sweep",
 ]  # fmt: skip
 
 
@@ -186,8 +186,10 @@ def _batch(text: str) -> dict[str, Any]:
 
 
 def _device(text: str) -> dict[str, Any]:
-    name, _, recorded = text.partition(",recorded=")
-    return {"name": name, "recorded": recorded}
+    name, *more = (each.strip() for each in text.split(","))
+    if not all(each.startswith("recorded=") for each in more) or len(more) > 1:
+        raise _refused(text, " is no device: write NAME, or NAME,recorded=NAME if the recording does not name its own")
+    return {"name": name, "recorded": more[0].removeprefix("recorded=") if more else ""}
 
 
 def _group(text: str) -> dict[str, Any]:
@@ -455,7 +457,7 @@ _PER_OCTAVE = 2
 it takes twice as long."""
 _LINEAR_POINTS = 5
 """Points of a range that begins at 0, which has no octaves. Chosen: every quarter of it. Doubled, twice as long."""
-_MAX_POINTS = 100
+MAX_POINTS = 100
 """Points that may be asked for. Chosen: more is a mistake, and each takes eleven replays. Doubled, 200."""
 
 
@@ -478,8 +480,8 @@ class Sweep(NamedTuple):
 def read_sweep(text: str) -> Sweep:
     """Return the sweep that ``WHAT=FROM..TO``, ``WHAT=FROM..TO:POINTS`` or ``WHAT=F1,F2,F3`` asks for.
 
-    WHAT is ``network`` or criteria. A range has points at equal ratios (every half octave if not said), or at equal
-    distances if it begins at 0.
+    WHAT is ``network``, ``batch`` (whole sizes) or criteria. A range has points at equal ratios (every half octave if
+    not said), or at equal distances if it begins at 0.
 
     Example:
         >>> read_sweep("network=0.5..2").factors, read_sweep("kind=computation=0..1:3").factors
@@ -495,13 +497,15 @@ def read_sweep(text: str) -> Sweep:
             factors = tuple(float(each) for each in values.split(","))
     except ValueError:
         factors = ()
-    if not what or not factors or len(factors) > _MAX_POINTS or not all(0 <= each < math.inf for each in factors):
+    if not what or not factors or len(factors) > MAX_POINTS or not all(0 <= each < math.inf for each in factors):
         why = (
-            " is no sweep: write network=FROM..TO or CRITERIA=FROM..TO, such as network=0.25..2, name=*gemm*=0.5..1:6 "
-            f"(6 points) or kind=computation=0.5,1,2; at most {_MAX_POINTS} points"
+            " is no sweep: write network=FROM..TO, batch=SIZES or CRITERIA=FROM..TO, such as network=0.25..2, "
+            f"batch=8,16,32, name=*gemm*=0.5..1:6 (6 points) or kind=computation=0.5,1,2; at most {MAX_POINTS} points"
         )
         raise _refused(text, why)
-    if what not in ("network", "batch"):
+    if what == "batch":
+        factors = tuple(dict.fromkeys(float(round(each)) for each in factors))
+    elif what != "network":
         criteria(what)  # refuses what it cannot read
     return Sweep(what, factors)
 

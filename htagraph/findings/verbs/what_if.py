@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.limits import ROUNDING
+from htagraph.findings.limits import MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import cause_words, plural, size_text, spoken, time_text
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.path_segments import Bound
@@ -64,46 +65,59 @@ def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[
     """Return which factors were tried, and the shortest time; the table has the others."""
     rows = table.sort_values("factor", ignore_index=True)
     best = rows.iloc[int(rows["mean_step_us"].argmin())]
-    tried = f"{plural(len(rows), 'factor')} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
+    kind = "batch size" if what.startswith("batch") else "factor"
+    tried = f"{plural(len(rows), kind)} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
     shortest = f"The shortest step takes {time_text(best['mean_step_us'])} at {best['factor']:g}"
+    if what.startswith("batch"):  # a smaller batch has shorter steps: samples count
+        best = rows.iloc[int((rows["factor"] / rows["mean_step_us"]).to_numpy().argmax())]
+        shortest = (
+            f"A batch of {best['factor']:g} gives the most samples per second, {time_text(best['mean_step_us'])} a step"
+        )
     return [f"Tried: {tried}, each replayed.", f"{shortest}; recorded: {time_text(recorded_us)}."]
 
 
 def capacity_sentences(found: Capacity) -> list[str]:
     """Return what a larger batch and another device would bring, how sure that is, and what is not known."""
-    return [*_larger_batch(found), *_other_device(found), *(f"Not known: {each}." for each in found.refused)]
+    more = [*(f"Note: {note}." for note in found.notes), *(f"Not known: {each}." for each in found.refused)]
+    return [*_larger_batch(found), *_other_device(found), *more]
 
 
 def _larger_batch(found: Capacity) -> list[str]:
     rows = found.batches[found.batches["batch"] != found.batch]
     if not len(rows) or not found.step_us:
         return []
-    best, recorded = rows.iloc[int(rows["samples_per_s"].to_numpy().argmax())], 1e6 * found.batch / found.step_us
-    more = [best["batch"] * 1e6 / best[end] / recorded for end in ("high_us", "low_us")]
-    step = f"a step takes {time_text(best['step_us'])} instead of {time_text(found.step_us)}"
-    gain = f"{best['samples_per_s'] / recorded:.2f} times the samples per second (90 %: {more[0]:.2f} to {more[1]:.2f})"
-    bound = f"it is then bound by {cause_words(best['bound'], {})}"
-    said = [f"With a batch of {best['batch']} instead of {found.batch}, {step}: {gain}; {bound}."]
-    if best["samples_per_s"] <= recorded:
-        said = [f"No other of these batches gives more samples per second than {found.batch}."]
+    gains = {end: rows["batch"] / rows[end] * found.step_us / found.batch for end in ("step_us", "high_us", "low_us")}
+    enough = gains["step_us"] >= gains["step_us"].max() * (1 - MIN_SHARE)  # a larger batch hardly brings more
+    chosen = int(np.flatnonzero(enough)[0])
+    best, (gain, low, high) = rows.iloc[chosen], (each.iloc[chosen] for each in gains.values())
+    said = [f"No other of these batches gives {MIN_SHARE:.0%} more samples per second than {found.batch}."]
+    if gain > 1 + MIN_SHARE:
+        rate = f"{gain:.2f} times the samples per second (90 %: {low:.2f} to {high:.2f})"
+        change = f"With a batch of {best['batch']} instead of {found.batch}, {_takes(found, best)}"
+        said = [f"{change}: {rate}; {_bound_by(best)}."]
     if found.room:
         few, most, whole = found.room.surely, found.room.perhaps, size_text(found.room.bytes)
         fits = f"A batch of {few} fits into the device's memory of {whole}"
-        less = f"by the memory recorded; one above {most} does not" if most > few else "and no more"
-        said.append(f"{fits}, {less}.")
+        less = f", if what is in use grows as recorded; one above {most} does not" if most > few else ", and no more"
+        said.append(f"{fits}{less}.")
     return said
 
 
 def _other_device(found: Capacity) -> list[str]:
-    if not len(found.devices):
+    rows = found.devices[found.devices["device"] != found.device]
+    if not len(rows):
         return []
-    best, here = (
-        found.devices.iloc[int(found.devices["speedup"].to_numpy().argmax())],
-        found.device or "the recorded device",
-    )
-    step = f"a step takes {time_text(best['step_us'])} instead of {time_text(found.step_us)}"
-    gain = f"{best['speedup']:.2f} times as fast (90 %: {best['low']:.2f} to {best['high']:.2f})"
-    bound = f"it is then bound by {cause_words(best['bound'], {})}"
+    best, here = rows.iloc[int(rows["speedup"].to_numpy().argmax())], found.device or "the recorded device"
     if best["speedup"] < 1 + ROUNDING:
-        return [f"None of these devices makes the job faster than {here}: on {best['device']}, {step}; {bound}."]
-    return [f"On {best['device']} instead of {here}, {step}: the job is {gain}; {bound}."]
+        shorter = f"None of these devices makes a {found.unit} shorter than on {here}"
+        return [f"{shorter}: {_bound_by(best)} on {best['device']}."]
+    gain = f"{best['speedup']:.2f} times as fast (90 %: {best['low']:.2f} to {best['high']:.2f})"
+    return [f"On {best['device']} instead of {here}, {_takes(found, best)}: {gain}; {_bound_by(best)}."]
+
+
+def _takes(found: Capacity, row: pd.Series[Any]) -> str:
+    return f"a {found.unit} takes {time_text(row['step_us'])} instead of {time_text(found.step_us)}"
+
+
+def _bound_by(row: pd.Series[Any]) -> str:
+    return f"it is then bound by {cause_words(str(row['bound']), {})}"

@@ -122,24 +122,24 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
     {"batches": "whatif.capacity.BATCHES", "devices": "whatif.capacity.DEVICES"},
     maybe=("batches", "devices"),
     figures=(
-        Col("recorded_batch", "int64"), Col("recorded_device", "str"), Col("recorded_step_us"), Col("refused", "list"),
+        Col("recorded_batch", "int64"), Col("recorded_device unit", "str"), Col("recorded_step_us"),
+        Col("refused notes", "list"),
         Col("fits_surely fits_perhaps", "int64", maybe=True),
     ),
 )  # fmt: skip
 def capacity_report(
-    graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, batches: Sequence[int] | None = None,
-    devices: Sequence[str] | None = None,
+    graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, **asked: Any,  # noqa: ANN401 - of `hg.capacity`
 ) -> Report:  # fmt: skip
     """Return the report on other batches and devices; `inputs` are the words that choose what is read."""
     from htagraph.whatif.capacity import capacity
 
     del inputs, top
-    found = capacity(graph, batches=batches, devices=devices)
+    found = capacity(graph, **asked)
     tables = {name: table for name, table in (("batches", found.batches), ("devices", found.devices)) if len(table)}
     brief = {name: table.dropna(axis="columns", how="all") for name, table in tables.items()}
     figures: dict[str, Any] = {
         "recorded_batch": found.batch, "recorded_device": found.device, "recorded_step_us": found.step_us,
-        "refused": list(found.refused),
+        "refused": list(found.refused), "notes": list(found.notes), "unit": found.unit,
     }  # fmt: skip
     if found.room:
         figures |= {"fits_surely": found.room.surely, "fits_perhaps": found.room.perhaps}
@@ -163,10 +163,11 @@ def sweep_report(
     what = " ".join([asked.what, *(f"after {text}" for text in texts)])
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
     takes = "transfers between ranks take" if asked.what == "network" else f"{asked.what} takes"
+    title = f"If {takes} FACTOR times as long" if asked.what != "batch" else "If the batch of each rank is FACTOR"
     return report_on(
         graph, "what-if", {"sweep": table}, findings.sweep_sentences(table, what, recorded_us),
         figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
-        titles={"sweep": f"If {takes} FACTOR times as long (low, high: 90 % interval of the speedup)"},
+        titles={"sweep": f"{title} (low, high: 90 % interval of the speedup)"},
         plot=lambda: drawn("sweep", table),
     )  # fmt: skip

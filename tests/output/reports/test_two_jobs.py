@@ -23,7 +23,9 @@ def test_the_table_is_that_of_the_function(run: Any, tmp_path: Path) -> None:
         (row.name, row.change_us, row.change) for row in table[["name", "change_us", "change"]].itertuples(index=False)
     ]
     said = json.loads(ran.out)["results"]["conclusions"]
-    assert said[0].startswith("The jobs ran on different devices (device 0 before, none (host only) after)")
+    assert said[0].startswith(
+        "The jobs ran on different devices (devices without a name before, none (host only) after)"
+    )
     assert said[1].startswith(
         "3 names occur per rank and step: 1 only in the job after, 1 only in the job before and 1 as often"
     )
