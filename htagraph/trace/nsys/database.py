@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -181,33 +181,32 @@ def opened(path: TracePath) -> Iterator[Database]:
     if isinstance(path, RemotePath):
         msg = f"{path}: databases are read from disks only; download the file first"
         raise TraceError(msg)
-    with _unpacked(path) as plain, _connected(plain, path) as connection:
+    with ExitStack() as kept, _connected(_unpacked(path, kept), path) as connection:
         database = Database(path, connection)
         _refuse_others(database)
         yield database
 
 
-@contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
-    """Yield the path of a database that is not packed."""
+def _unpacked(path: Path, kept: ExitStack) -> Path:
+    """Return the path of a database that is not packed: the file, or a temporary one as long as `kept` is open."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if not head.startswith(_GZIP):
             _refuse_header(path, path.stat().st_size, head)
-            yield path
-            return
+            return path
         most = path.stat().st_size * _INFLATED
-        with tempfile.NamedTemporaryFile(suffix=SUFFIXES[0]) as plain, gzip.open(path) as packed:
+        plain = kept.enter_context(tempfile.NamedTemporaryFile(suffix=SUFFIXES[0]))  # noqa: SIM115 - `kept` closes it
+        with gzip.open(path) as packed:
             while piece := packed.read(1 << 20):
                 plain.write(piece)
                 if plain.tell() > most:
                     msg = f"{path}: unpacks to more than {_INFLATED} times its size; unpack the file yourself"
                     raise TraceError(msg)
-            plain.flush()
-            plain.seek(0)
-            _refuse_header(path, Path(plain.name).stat().st_size, plain.read(_HEAD_BYTES))
-            yield Path(plain.name)
+        plain.flush()
+        plain.seek(0)
+        _refuse_header(path, Path(plain.name).stat().st_size, plain.read(_HEAD_BYTES))
+        return Path(plain.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         msg = f"{path}: the packed file is cut short or damaged ({error}); copy it again"
         raise DamagedTraceError(msg) from error

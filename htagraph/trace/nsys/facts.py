@@ -105,9 +105,12 @@ def _first(database: Database) -> int:
 
 
 def _has_shapes(database: Database) -> bool:
-    if "text" not in database.columns.get("NVTX_EVENTS", ()):
-        return False
-    return bool(database.rows("SELECT 1 FROM NVTX_EVENTS WHERE text LIKE '%, sizes = [%' LIMIT 1"))
+    """Return whether any range has shapes in its name, which is in its row or, if registered, among all texts."""
+    return any(
+        column in database.columns.get(table, ())
+        and database.rows(f"SELECT 1 FROM {table} WHERE {column} LIKE '%, sizes = [%' LIMIT 1")
+        for table, column in (("NVTX_EVENTS", "text"), ("StringIds", "value"))
+    )
 
 
 def _written(database: Database) -> dict[str, Any]:
