@@ -130,8 +130,7 @@ def _placed(pattern: Array, lane: Array, text: Array, text_lane: Array, window: 
         item, partner, length = _ordered(pattern[rows], there[at], lane[rows])
         parts.append((rows[item], at[partner] + window.start))
         matched += length
-    rest = [look for look, lanes in lane_of.items() if len(lanes) > 1 and look >= 0]
-    for look in rest:
+    for look in (look for look, lanes in lane_of.items() if len(lanes) > 1 and look >= 0):
         rows, at = np.flatnonzero(pattern == look), np.flatnonzero(there == look)
         matched += min(len(rows), len(at))
         if len(rows) <= len(at):  # else some have no partner, and no one knows which

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
-    "occurring", "run_starts", "stable_order", "sums_by", "texts_of",
+    "occurring", "run_starts", "spread", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -155,6 +155,19 @@ def joined(parts: Iterable[Sequence[Array]], width: int) -> list[Ints]:
     """
     columns = list(zip(*parts, strict=True)) or [()] * width
     return [np.concatenate([np.zeros(0, np.int64), *column]) for column in columns]
+
+
+def spread(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return (i of each number, numbers) of all ranges low[i]:high[i], one range after the other.
+
+    Example:
+        >>> owner, number = spread(np.array([5, 8]), np.array([7, 9]))
+        >>> owner.tolist(), number.tolist()
+        ([0, 0, 1], [5, 6, 8])
+    """
+    count = np.maximum(high - low, 0)
+    owner = np.repeat(np.arange(len(low)), count)
+    return owner, np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[owner]
 
 
 def looked_up(keys: Array, values: Array, wanted: Array, missing: int = -1) -> Array:

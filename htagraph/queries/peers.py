@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded
+from htagraph.core.arrays import Array, coded, spread
 from htagraph.core.computing import once
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import transfer_direction
@@ -196,10 +196,9 @@ def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> No
     """Write into `role` the roles that a rank's lanes have most in common with, each role once."""
     known = known[:, np.argsort(known[1], kind="stable")]
     first, last = (np.searchsorted(known[1], of_rank[1], side=side) for side in ("left", "right"))
-    mine = np.repeat(np.arange(len(first)), last - first)
+    mine, theirs = spread(first, last)
     if not len(mine):
         return
-    theirs = np.arange(len(mine)) + np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
     lane, number = of_rank[0][mine], known[0][theirs]
     _, example, pair = np.unique(lane * (number.max() + 1) + number, return_index=True, return_inverse=True)
     common = np.zeros(len(example), np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, spread
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, DEVICE_ANNOTATION, is_kernel_launch, names_that
 from htagraph.core.tables import Col, Table
@@ -96,9 +96,8 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
     first = np.searchsorted(reach, over_start[over], side="right")
     count = np.maximum(0, np.searchsorted(start[order], over_end[over], side="left") - first)
     for some in _batches(count):
-        before = np.cumsum(count[some]) - count[some]
-        inner = order[np.arange(count[some].sum()) + np.repeat(first[some] - before, count[some])]
-        outer = np.repeat(over[some], count[some])
+        owner, at = spread(first[some], first[some] + count[some])
+        inner, outer = order[at], over[some][owner]
         meets = end[inner] > over_start[outer]
         shortest[inner[meets]] = outer[meets]
     return shortest

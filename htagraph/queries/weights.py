@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, distinct, marked
+from htagraph.core.arrays import Array, coded, distinct, marked, spread
 from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
@@ -238,9 +238,7 @@ def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.N
 
 def entries_of(offsets: Array, entries: Array, keys: Array) -> npt.NDArray[np.int64]:
     """Return the entries of some keys, where those of each key begin at its offset."""
-    first, count = offsets[keys], offsets[keys + 1] - offsets[keys]
-    place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return entries[place].astype(np.int64)
+    return entries[spread(offsets[keys], offsets[keys + 1])[1]].astype(np.int64)
 
 
 @once

@@ -8,18 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import IssueLog
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.naming import DEVICE_CATEGORIES, FRAME, HOST_CATEGORIES, RUNTIME_CATEGORIES, step_number
-from htagraph.trace.columns import GrowingTable, Interner, as_array
+from htagraph.trace.columns import Events, GrowingTable, Interner, as_array
+from htagraph.trace.remote import TracePath
 
 __all__ = [
-    "HOUR_NS", "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey",
-    "Windows", "merged", "overlaps",
+    "HOUR_NS", "MAX_NS", "MOST_FRAMES", "REAL_ID_SHARE", "YEAR_NS", "Extent", "Extents", "FirstOf", "Frames",
+    "Launches", "Sieve", "Survey", "Windows", "extent_of", "merged", "overlaps", "refuse_out_of_range", "shifted",
+    "valid",
 ]  # fmt: skip
 
 _SECOND_NS = 1_000_000_000
 """ns."""
 HOUR_NS = 3600 * _SECOND_NS
+MAX_NS = int(np.iinfo(np.int64).max) // 2 + 1
+"""ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
+YEAR_NS = 365 * 24 * HOUR_NS
+"""If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
+1970."""
 _LEAST = int(np.iinfo(np.int64).min)
 _OUTLIER_SPREADS = 4
 """An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
@@ -120,6 +127,35 @@ class Extents:
         lasts = [greatest for *_, greatest in of_seconds] + start[valid].tolist()
         every = [*start.tolist(), *(least for _, least, _ in self._seconds.values()), 0]
         return min(firsts, default=min(every)), max(lasts, default=max(every))
+
+
+def extent_of(table: Events) -> Extent:
+    """Return the extent of a table's events."""
+    extents = Extents()
+    extents.see(table.start, table.duration)
+    return extents.result()
+
+
+def valid(table: Events, extent: Extent) -> Events:
+    """Return the events without those whose times are known errors of CUPTI and XPU: 0, hours early, or centuries."""
+    good = extent.holds(table.start, table.duration)
+    return table if good.all() else table.take(good)
+
+
+def refuse_out_of_range(extent: Extent, base: int, path: TracePath, what: str) -> None:
+    """Raise an error for times that int64 ns cannot hold: they would overflow silently."""
+    if not -MAX_NS < base + extent.first <= base + extent.last + extent.longest < MAX_NS:
+        msg = f"{path}: times beyond the year 2115: {what}"
+        raise TraceError(msg)
+
+
+def shifted(table: Events, base: int) -> Events:
+    """Return events whose times, which count from `base`, count from 1970; their columns change no more."""
+    if base:
+        np.add(table.start, base, out=table.start)
+    for column in (table.index, table.name, table.category, table.lane, table.start, table.duration):
+        column.flags.writeable = False
+    return table
 
 
 def overlaps(start: Array, duration: Array, windows: Array) -> npt.NDArray[np.bool_]:

@@ -260,6 +260,15 @@ def fingerprint(path: TracePath) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
+def known_state(path: TracePath) -> tuple[int, int]:
+    """Return the fingerprint of a file that is about to be read; an error for users if it cannot be."""
+    try:
+        return fingerprint(path)
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror or error})"
+        raise TraceError(msg) from error
+
+
 @contextmanager
 def _explained(path: RemotePath) -> Iterator[None]:
     """Turn the errors of stores, each of which has its own, into those of files on disks."""

@@ -67,10 +67,6 @@ class _Loan:
         for name, column in columns.items():
             self.columns.setdefault(name, []).append(column)
 
-    def column(self, name: str) -> Array:
-        """Return a column of all rows."""
-        return np.concatenate(self.columns[name])
-
 
 def borrow(part: RankPart, captures: Sequence[Capture]) -> RankPart:
     """Return a rank whose replayed kernels are inside the frames that captures have for them.
@@ -159,10 +155,8 @@ def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Ca
     Two graphs with such kernels could both be the captured one; then neither is.
     """
     kinds = work_kinds(look[0] for look in graph.looks)
-    if (
-        len(set(graph.lane.tolist())) > 1
-        or sum(kinds == work_kinds(look[0] for look in each.looks) for each in graphs) > 1
-    ):
+    alike = sum(kinds == work_kinds(look[0] for look in each.looks) for each in graphs)
+    if alike > 1 or len(set(graph.lane.tolist())) > 1:
         return None
     good = [
         (capture, [capture.label(row) for row in calls.tolist()])
@@ -172,9 +166,8 @@ def _by_calls(graph: _Replays, graphs: Sequence[_Replays], captures: Sequence[Ca
     ]
     if not good:
         return None
-    return _Matched(
-        good[0][0], [_agreed(each) for each in zip(*(each for _, each in good), strict=True)], Confidence.LIKELY
-    )
+    labels = [_agreed(each) for each in zip(*(each for _, each in good), strict=True)]
+    return _Matched(good[0][0], labels, Confidence.LIKELY)
 
 
 def _has_annotations(part: RankPart) -> bool:
@@ -183,16 +176,19 @@ def _has_annotations(part: RankPart) -> bool:
     rows = np.flatnonzero((acts.arg("graph_node_id") > 0) & (acts.cause >= 0))
     if not len(rows):
         return False
-    rows = rows[acts.cause[rows] == acts.cause[rows[0]]]
-    found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, acts.event[rows], as_text=True)
-    return any(any(each) for each in found.values())
+    return any(_notes(part, rows[acts.cause[rows] == acts.cause[rows[0]]]))
+
+
+def _notes(part: RankPart, rows: Array) -> list[str]:
+    """Return what the file says of each node of a CUDA graph; empty where it says nothing."""
+    events = part.activities.event[rows]
+    found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, events, as_text=False)
+    return [next((str(text) for text in each if text), "") for each in zip(*found.values(), strict=True)]
 
 
 def _annotated(part: RankPart, graph: _Replays, named: _Matched | None) -> _Matched | None:
     """Return what is known, with what the file says of the nodes of the graph around it."""
-    events = part.activities.event[graph.work[0]]
-    found = reader_of(part.rest).arguments(part.rest.unchanged_path(), NODE_ANNOTATIONS, events, as_text=False)
-    texts = [next((str(text) for text in each if text), "") for each in zip(*found.values(), strict=True)]
+    texts = _notes(part, graph.work[0])
     labels = named.labels if named else [()] * len(texts)
     notes = [(Frame(-1, ActivityKind.ANNOTATION, text),) if text else () for text in texts]
     both = [note + label for note, label in zip(notes, labels, strict=True)]
@@ -289,18 +285,19 @@ def _lend(part: RankPart, graph: _Replays, named: _Matched, loan: _Loan) -> None
 
 def _with(part: RankPart, loan: _Loan) -> RankPart:
     """Return the rank with the frames that were lent, and its kernels inside them."""
-    acts, launch = part.activities, loan.column("launch")
+    acts, columns = part.activities, {name: np.concatenate(parts) for name, parts in loan.columns.items()}
+    launch = columns["launch"]
     rows = np.arange(len(acts), len(acts) + loan.count, dtype=np.int32)
     longer = acts.followed_by(
-        rank=acts.rank[launch], kind=loan.column("kind"), name=loan.column("name"), category=loan.column("category"),
-        lane=acts.lane[launch], start=acts.start[launch], step=acts.step[launch], parent=loan.column("parent"),
+        rank=acts.rank[launch], kind=columns["kind"], name=columns["name"], category=columns["category"],
+        lane=acts.lane[launch], start=acts.start[launch], step=acts.step[launch], parent=columns["parent"],
     )  # fmt: skip
     work, owner, percent = joined(loan.owner, 3)
     parent = longer.parent.copy()
     parent[work] = owner
     args = dict(longer.args) | {
-        "captured_event": SparseColumn(rows, loan.column("event"), -1),
-        "borrowed_forward": SparseColumn(rows, loan.column("forward"), -1),
+        "captured_event": SparseColumn(rows, columns["event"], -1),
+        "borrowed_forward": SparseColumn(rows, columns["forward"], -1),
         "borrowed_percent": SparseColumn(work.astype(np.int32), percent, -1),
     }
     activities: Activities = replace(longer, parent=parent, args=args)

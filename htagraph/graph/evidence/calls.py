@@ -19,7 +19,7 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Calls", "Enqueued", "grouped", "last_ends", "mixed", "owners", "spread", "work_before"]
+__all__ = ["Calls", "Enqueued", "grouped", "last_ends", "mixed", "owners", "work_before"]
 
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
 
@@ -388,19 +388,6 @@ def _filled(position: Array, lane: Array) -> Array:
     last = np.maximum.accumulate(np.where(position >= 0, at, -1)) if len(at) else at
     same = (last >= 0) & (lane[np.maximum(last, 0)] == lane)
     return np.where(same, position[np.maximum(last, 0)], -1)
-
-
-def spread(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return (i of each number, numbers) of all ranges low[i]:high[i], one range after the other.
-
-    Example:
-        >>> owner, number = spread(np.array([5, 8]), np.array([7, 9]))
-        >>> owner.tolist(), number.tolist()
-        ([0, 0, 1], [5, 6, 8])
-    """
-    count = np.maximum(high - low, 0)
-    owner = np.repeat(np.arange(len(low)), count)
-    return owner, np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[owner]
 
 
 _PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)

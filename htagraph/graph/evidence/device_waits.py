@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked
+from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked, spread
 from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
-from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
+from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,

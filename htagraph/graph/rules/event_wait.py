@@ -9,10 +9,10 @@ from collections import Counter
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, spread
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.calls import Calls, mixed, spread
+from htagraph.graph.evidence.calls import Calls, mixed
 from htagraph.graph.evidence.cuda_graphs import graph_branches
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, stream_waits

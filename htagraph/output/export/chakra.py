@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, spread
 from htagraph.core.compiled import njit
 from htagraph.core.errors import HtagraphError, check_type
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
@@ -233,8 +233,8 @@ def _ways(graph: DependencyGraph, rows: Array) -> Ints:
     acts = graph.activities
     asked = values(acts, "collective_name", describing(acts, rows))
     code = np.where(asked >= 0, asked, acts.name[rows])
-    known = {int(each): transfer_direction(graph.names[each]) for each in np.unique(code)}
-    return np.array([known[each] for each in code.tolist()], np.int64)
+    codes, at = np.unique(code, return_inverse=True)
+    return np.array([transfer_direction(graph.names[each]) for each in codes.tolist()], np.int64)[at]
 
 
 def _sender(op: str, ranks: list[int], ways: list[int]) -> tuple[int, int] | None:
@@ -272,9 +272,8 @@ def _trace(graph: DependencyGraph, nodes: Nodes, rows: _Fields, rank: int) -> by
     texts = [field(2, _name(graph, code)) for code in used.tolist()]
     some, attributes = np.unique(rows.attributes[own], return_inverse=True)
     texts += [rows.texts[code] for code in some.tolist()]
-    counts = nodes.first[own + 1] - nodes.first[own]
-    first = np.concatenate(([0], np.cumsum(counts)))
-    at = np.arange(first[-1]) + np.repeat(nodes.first[own] - first[:-1], counts)
+    owner, at = spread(nodes.first[own], nodes.first[own + 1])
+    first = np.searchsorted(owner, np.arange(len(own) + 1))
     columns = np.stack((
         rows.number[own], rows.kind[own], nodes.start[own], nodes.duration[own], name, len(used) + attributes
     ), axis=1)  # fmt: skip

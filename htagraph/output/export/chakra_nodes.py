@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up, spread
 from htagraph.core.compiled import njit
 from htagraph.core.errors import GraphError
 from htagraph.core.kinds import LAUNCHES, TRANSFERS, ActivityKind, edges_with, of_kinds
@@ -273,14 +273,12 @@ def _contracted(placed: tuple[Ints, Mask], moments: _Moments, needs: _Needs, mee
     stays, begins, found, control = _settled(first, source, needs.control[by_target], plain)
     rows = np.flatnonzero(stays)
     number = inverse_of(rows, len(order))
-    counts = begins[rows, 1] - begins[rows, 0]
-    ends = np.cumsum(counts)
-    at = np.arange(int(counts.sum())) + np.repeat(begins[rows, 0] - (ends - counts), counts)
+    owner, at = spread(begins[rows, 0], begins[rows, 1])
     chosen = order[rows]
     return Nodes(
         moments.rank[chosen], moments.activity[chosen], moments.before[chosen],
         member[rows], time[rows] - lasts[rows], lasts[rows],
-        np.concatenate(([0], ends)), number[found[at]], control[at], meetings, moved,
+        np.searchsorted(owner, np.arange(len(rows) + 1)), number[found[at]], control[at], meetings, moved,
     )  # fmt: skip
 
 

@@ -20,14 +20,14 @@ from pydantic import TypeAdapter, ValidationError
 from htagraph.core.arrays import Array
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
 from htagraph.core.tables import described
-from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Events, Facts, Group, Trace
-from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
+from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Facts, Group, Trace
+from htagraph.trace.kept import YEAR_NS, Extent, Frames, Sieve, extent_of, refuse_out_of_range, shifted, valid
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import ENVELOPE, BlockDecoder, event_decoder, event_text_decoder, find_events, split
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, canonical_category, parse_event
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.times import padded
-from htagraph.trace.remote import TracePath, fingerprint, path_of
+from htagraph.trace.remote import TracePath, known_state, path_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,11 +66,6 @@ _SETTINGS_KEY = "htagraph_profile"  # that of `htagraph.trace.recording.profile`
 _TAIL_BYTES = 1 << 20
 """Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
 fit; a larger tail costs memory only."""
-_MAX_NS = int(np.iinfo(np.int64).max) // 2 + 1
-"""ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
-_YEAR_NS = 365 * 24 * HOUR_NS
-"""If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
-1970."""
 
 
 def recognizes(path: TracePath) -> bool:
@@ -83,7 +78,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None, part: int | None = None,
 ) -> Trace:  # fmt: skip
     """Return one file's events as columns; a file has one process, so that there is no `part` of it."""
-    stat = _stat(path)
+    stat = known_state(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
     frames = frames or Frames(asked=True)
@@ -109,23 +104,24 @@ def columns(  # noqa: PLR0913 - what every reader takes
     into.thin(last=True)
     frames.report(log)
     table = into.table()
-    extent = _extent(table) if sieve is None else sieve.extent
+    extent = extent_of(table) if sieve is None else sieve.extent
     _refuse_without_times(path, extent, log)
-    table, instants, flows = _valid(table, extent), _valid(into.instants(), extent), into.flows(extent)
+    table, instants, flows = valid(table, extent), valid(into.instants(), extent), into.flows(extent)
     lost = extent.outliers + into.instant.count - len(instants)
     log.add("time_outlier", "events hours away from all others (a clock error of the profiler); dropped", lost)
     if into.style.unpadded:
         log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
     if not into.window_end_seen and extent.events:
         log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
-    if facts.base_ns is None and extent.events and extent.last < _YEAR_NS:
+    if facts.base_ns is None and extent.events and extent.last < YEAR_NS:
         log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
     base, rank = facts.origin_ns, rank_in(facts, log)
-    _refuse_out_of_range(extent, base, path)
+    out_of_unit = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
+    refuse_out_of_range(extent, base, path, out_of_unit)
     return Trace(
         rank=rank, path=path, facts=facts, names=tuple(into.names), categories=tuple(into.categories),
-        lanes=tuple(into.lanes.lanes), thread_names=into.thread_names, events=_shifted(table, base),
-        instants=_shifted(instants, base), flows=flows.shifted(base),
+        lanes=tuple(into.lanes.lanes), thread_names=into.thread_names, events=shifted(table, base),
+        instants=shifted(instants, base), flows=flows.shifted(base),
         counts=dict(into.counts), issues=log.issues(rank), fingerprint=stat,
         bookmarks={
             STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
@@ -221,14 +217,6 @@ def parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
         raise TraceError(msg) from error
 
 
-def _stat(path: TracePath) -> tuple[int, int]:
-    try:
-        return fingerprint(path)
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror or error})"
-        raise TraceError(msg) from error
-
-
 def _header(raw: dict[str, Any], log: IssueLog) -> Header:
     try:
         return Header.model_validate(raw)
@@ -278,34 +266,6 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
 def _shared(ranks: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
     """Return ranks for groups and for headers: each file lists all ranks, so they are shared by the files of a job."""
     return ranks, list(ranks)
-
-
-def _extent(table: Events) -> Extent:
-    extents = Extents()
-    extents.see(table.start, table.duration)
-    return extents.result()
-
-
-def _valid(table: Events, extent: Extent) -> Events:
-    """Return the events without those whose times are known errors of CUPTI and XPU: 0, hours early, or centuries."""
-    valid = extent.holds(table.start, table.duration)
-    return table if valid.all() else table.take(valid)
-
-
-def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:
-    """Raise an error for times that int64 ns cannot hold: they would overflow silently."""
-    if not -_MAX_NS < base + extent.first <= base + extent.last + extent.longest < _MAX_NS:
-        what = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
-        msg = f"{path}: times beyond the year 2115: {what}"
-        raise TraceError(msg)
-
-
-def _shifted(table: Events, base: int) -> Events:
-    if base:
-        np.add(table.start, base, out=table.start)
-    for column in (table.index, table.name, table.category, table.lane, table.start, table.duration):
-        column.flags.writeable = False
-    return table
 
 
 _LARGE_BYTES = 1 << 20

@@ -58,9 +58,9 @@ def _known(database: Database, table: str, names: Sequence[str]) -> list[str]:
 
 
 def _values(database: Database, table: str, keys: Sequence[str], which: str = "") -> Iterator[list[Any]]:
-    """Yield the values of keys for each row of a table, None where it lacks one."""
-    cells = ", ".join(_KEYS[key].replace("end", '"end"') for key in keys)
-    for row in database.rows(f"SELECT {cells} FROM {quoted(table)} NOT INDEXED {which}") if keys else ():
+    """Yield the values of keys, or of columns, for each row of a table, None where it lacks one."""
+    cells = ["0", *(_KEYS[key].replace("end", '"end"') if key in _KEYS else quoted(key) for key in keys)]
+    for _, *row in database.rows(f"SELECT {', '.join(cells)} FROM {quoted(table)} NOT INDEXED {which}"):
         yield [None if cell is None else _value(key, cell) for key, cell in zip(keys, row, strict=True)]
 
 
@@ -86,15 +86,11 @@ def _tables(database: Database) -> Iterator[tuple[Source, int, int]]:
 
 def _all(database: Database, table: str, which: str = "") -> list[dict[str, Any]]:
     """Return all arguments of the rows of a table."""
-    keys, columns = _known(database, table, [*_KEYS]), database.columns[table]
-    used = _OWN.union(*map(_columns_of, keys))
-    rows = database.rows(f"SELECT * FROM {quoted(table)} NOT INDEXED {which}")
-    made = list(_values(database, table, keys, which)) if keys else [[] for _ in rows]
-    return [
-        {key: value for key, value in zip(keys, values, strict=True) if value is not None}
-        | {name: cell for name, cell in zip(columns, row, strict=True) if cell is not None and name not in used}
-        for row, values in zip(rows, made, strict=True)
-    ]
+    keys = _known(database, table, [*_KEYS])
+    used = _OWN.union(_KEYS, *map(_columns_of, keys))
+    keys += [column for column in database.columns[table] if column not in used]
+    found = _values(database, table, keys, which)
+    return [{key: each for key, each in zip(keys, row, strict=True) if each is not None} for row in found]
 
 
 def event(trace: Trace, index: int) -> Event:
@@ -127,7 +123,7 @@ def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: 
         for source, first, count in _tables(database):
             rows = np.flatnonzero((events >= first) & (events < first + count))
             keys = _known(database, source.table, names) if len(rows) else []
-            found = list(_values(database, source.table, keys))
+            found = list(_values(database, source.table, keys)) if keys else []
             for row in rows.tolist() if keys else ():
                 for key, value in zip(keys, found[events[row] - first], strict=True):
                     out[key][row] = json.dumps(value).encode() if as_text and value is not None else value

@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -40,8 +40,6 @@ _HEAD_BYTES: Final = 100
 _INFLATED: Final = 64
 """Bytes of a database per byte of its gzipped file, at most. Chosen: exports shrink 3 to 10 times. Doubled, a hostile
 file fills twice as much of the disk before it is refused."""
-_CHUNK: Final = 500
-"""Ids that a query asks for at once: SQLite's limit is 999 in old builds. Doubled, it breaks there."""
 
 
 def recognizes(path: TracePath) -> bool:
@@ -136,40 +134,25 @@ class Database:
         return self.rows(f"SELECT {', '.join([f'{name} >> 24', *map(quoted, others)])}, count(*) {some}")
 
     def texts(self, table: str, column: str, where: str = "") -> list[str]:
-        """Return a column of texts; an empty one stands for what is no text."""
+        """Return a column of texts; an empty one stands for what is no text, or for a column that is not there."""
+        if column not in self.columns[table]:
+            return [""] * int(self.rows(f"SELECT count(*) FROM {quoted(table)} NOT INDEXED {where}")[0][0])
         found = self.rows(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED {where}")
         return [text if isinstance(text, str) else "" for (text,) in found]
-
-    def has(self, table: str, column: str) -> bool:
-        """Return whether any row has a value in a column."""
-        if column not in self.columns.get(table, ()):
-            return False
-        name = quoted(column)
-        return bool(self.rows(f"SELECT 1 FROM {quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"))
 
     def strings(self, ids: Array) -> dict[int, str]:
         """Return the texts of the table of strings, by id; ids that it lacks are left out."""
         if not {"id", "value"} <= {*self.columns.get("StringIds", ())}:
             return {}
-        found: dict[int, str] = {}
         wanted = np.unique(ids[ids != ABSENT]).tolist()
-        for at in range(0, len(wanted), _CHUNK):
-            some = wanted[at : at + _CHUNK]
-            marks = ", ".join("?" * len(some))
-            found.update(self.rows(f"SELECT id, CAST(value AS TEXT) FROM StringIds WHERE id IN ({marks})", some))
-        return {number: text for number, text in found.items() if text is not None}
+        some = "value IS NOT NULL AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return dict(self.rows(f"SELECT id, CAST(value AS TEXT) FROM StringIds WHERE {some}", [str(wanted)]))
 
     def pairs(self, table: str, key: str, value: str) -> dict[Any, Any]:
         """Return two columns of a small table as a map; nothing if a column is not there."""
         if not {key, value} <= {*self.columns.get(table, ())}:
             return {}
         return dict(self.rows(f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)}"))
-
-    def row(self, table: str, number: int) -> dict[str, Any]:
-        """Return what the row at a position of a table holds, without what it lacks."""
-        found = self.rows(f"SELECT * FROM {quoted(table)} NOT INDEXED LIMIT 1 OFFSET ?", (number,))
-        cells = zip(self.columns[table], found[0] if found else (), strict=False)
-        return {column: value for column, value in cells if value is not None}
 
 
 def quoted(name: str) -> str:
@@ -198,33 +181,32 @@ def opened(path: TracePath) -> Iterator[Database]:
     if isinstance(path, RemotePath):
         msg = f"{path}: databases are read from disks only; download the file first"
         raise TraceError(msg)
-    with _unpacked(path) as plain, _connected(plain, path) as connection:
+    with ExitStack() as kept, _connected(_unpacked(path, kept), path) as connection:
         database = Database(path, connection)
         _refuse_others(database)
         yield database
 
 
-@contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
-    """Yield the path of a database that is not packed."""
+def _unpacked(path: Path, kept: ExitStack) -> Path:
+    """Return the path of a database that is not packed: the file, or a temporary one as long as `kept` is open."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if not head.startswith(_GZIP):
             _refuse_header(path, path.stat().st_size, head)
-            yield path
-            return
+            return path
         most = path.stat().st_size * _INFLATED
-        with tempfile.NamedTemporaryFile(suffix=SUFFIXES[0]) as plain, gzip.open(path) as packed:
+        plain = kept.enter_context(tempfile.NamedTemporaryFile(suffix=SUFFIXES[0]))  # noqa: SIM115 - `kept` closes it
+        with gzip.open(path) as packed:
             while piece := packed.read(1 << 20):
                 plain.write(piece)
                 if plain.tell() > most:
                     msg = f"{path}: unpacks to more than {_INFLATED} times its size; unpack the file yourself"
                     raise TraceError(msg)
-            plain.flush()
-            plain.seek(0)
-            _refuse_header(path, Path(plain.name).stat().st_size, plain.read(_HEAD_BYTES))
-            yield Path(plain.name)
+        plain.flush()
+        plain.seek(0)
+        _refuse_header(path, Path(plain.name).stat().st_size, plain.read(_HEAD_BYTES))
+        return Path(plain.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         msg = f"{path}: the packed file is cut short or damaged ({error}); copy it again"
         raise DamagedTraceError(msg) from error
@@ -269,9 +251,10 @@ def _explained(path: TracePath) -> Iterator[None]:
 def _refuse_others(database: Database) -> None:
     """Refuse databases of other programs, and of releases whose schema is not known."""
     tables = database.columns
-    version = database.pairs("META_DATA_EXPORT", "name", "value").get("EXPORT_SCHEMA_VERSION_MAJOR")
+    written = database.pairs("META_DATA_EXPORT", "name", "value")
+    version = written.get("EXPORT_SCHEMA_VERSION_MAJOR")
     if version is not None and not (str(version).isdigit() and int(version) <= _NEWEST):
-        release = database.pairs("META_DATA_EXPORT", "name", "value").get("EXPORT_PRODUCT_VERSION", "unknown")
+        release = written.get("EXPORT_PRODUCT_VERSION", "unknown")
         msg = (
             f"{database.path}: exported by Nsight Systems {release} with schema {version}; schemas up to {_NEWEST} are "
             "known. Export the report with an earlier release, or ask for this one"

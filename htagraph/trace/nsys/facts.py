@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from htagraph.trace.columns import MAX_RANKS, Device, Facts
+from htagraph.trace.kept import YEAR_NS
 from htagraph.trace.nsys.database import Database, opened
 from htagraph.trace.nsys.rows import SOURCES
 from htagraph.trace.remote import TracePath
@@ -34,9 +35,6 @@ _RANKS: Final = (
 )  # fmt: skip
 """Variables in which launchers say a process's rank and the size of the job, if nsys was started once per rank."""
 _ENVIRONMENT: Final = "DeviceEnvironment"
-_UTC_NS: Final = 10**18
-"""ns since 1970, 2001: exports whose times are later were written with times that count from 1970 (``--ts-normalize``).
-Chosen: no recording takes 30 years. Doubled, such exports are not known until 2033."""
 
 
 def survey(path: TracePath, *, and_tail: bool) -> Facts:
@@ -92,7 +90,7 @@ def _devices(database: Database) -> tuple[Device, ...]:
 def _base(database: Database) -> int | None:
     """Return the time that times count from, ns since 1970."""
     found = database.numbers("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)).get("utcEpochNs")
-    if _first(database) > _UTC_NS:
+    if _first(database) > YEAR_NS:  # written with times that count from 1970 (``--ts-normalize``)
         return 0
     return int(found[0]) if found is not None and len(found) and found[0] > 0 else None
 
@@ -107,9 +105,12 @@ def _first(database: Database) -> int:
 
 
 def _has_shapes(database: Database) -> bool:
-    if "text" not in database.columns.get("NVTX_EVENTS", ()):
-        return False
-    return bool(database.rows("SELECT 1 FROM NVTX_EVENTS WHERE text LIKE '%, sizes = [%' LIMIT 1"))
+    """Return whether any range has shapes in its name, which is in its row or, if registered, among all texts."""
+    return any(
+        column in database.columns.get(table, ())
+        and database.rows(f"SELECT 1 FROM {table} WHERE {column} LIKE '%, sizes = [%' LIMIT 1")
+        for table, column in (("NVTX_EVENTS", "text"), ("StringIds", "value"))
+    )
 
 
 def _written(database: Database) -> dict[str, Any]:

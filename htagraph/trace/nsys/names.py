@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, looked_up
 from htagraph.core.naming import is_autograd_node, is_backward, step_number
 
 __all__ = [
@@ -23,6 +23,7 @@ NCCL: Final = "NCCL"
 _VERSION: Final = re.compile(r"_v\d{4,5}$")  # as of cudaLaunchKernel_v7000, but not of cuMemFree_v2
 _OPERATOR: Final = re.compile(r"\w+(?:::\w+)*(?:: \w[\w:]*)?", re.ASCII)
 _NUMBER: Final = re.compile(r"\d+", re.ASCII)
+_ONE_NUMBER: Final = re.compile(r"\D*(\d{1,9})\D*", re.ASCII | re.DOTALL)  # step numbers are int32
 _STEP: Final = re.compile(
     r"(?:^|[^a-z])(?:step|iter|iteration|batch|microstep|train_?step|training_?step)(?![a-z])", re.IGNORECASE | re.ASCII
 )
@@ -35,8 +36,6 @@ _DIRECTIONS: Final = {
 _NAMED_STEPS, _ANY_STEPS = 0.5, 0.9
 """Shares of the time from a rank's first launch to its last that ranges cover which are steps: by their names, or by
 nothing else. Chosen: steps follow each other, and recordings begin and end between them. Doubled, nothing is a step."""
-_LONGEST: Final = 9
-"""Digits of the number of a step: step numbers are int32. It cannot be doubled."""
 
 
 def call(name: str) -> str:
@@ -173,8 +172,8 @@ def steps(
 
 def _number(name: str) -> int | None:
     """Return the only number in a name that may be one of a step."""
-    found = _NUMBER.findall(name)
-    return int(found[0]) if len(found) == 1 and len(found[0]) <= _LONGEST else None
+    found = _ONE_NUMBER.fullmatch(name)
+    return int(found[1]) if found else None
 
 
 def forward_threads(sequence: Array, backward: Array, thread: Array) -> Array:
@@ -182,12 +181,6 @@ def forward_threads(sequence: Array, backward: Array, thread: Array) -> Array:
 
     Operators share the sequence number of autograd; of those with one number, the forward ones have other names.
     """
-    out = np.zeros(len(sequence), np.int64)
     forward = np.flatnonzero((sequence >= 0) & ~backward)
     order = forward[np.argsort(sequence[forward], kind="stable")]
-    wanted = np.flatnonzero((sequence >= 0) & backward)
-    if len(order):
-        at = np.minimum(np.searchsorted(sequence[order], sequence[wanted]), len(order) - 1)
-        same = sequence[order[at]] == sequence[wanted]
-        out[wanted[same]] = thread[order[at[same]]]
-    return out
+    return np.where(backward, looked_up(sequence[order], thread[order], sequence, 0), 0)

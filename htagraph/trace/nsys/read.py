@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.errors import IssueLog, RankError, TraceError, shown
+from htagraph.core.errors import IssueLog, RankError, shown
 from htagraph.trace.columns import (
     ArgumentColumn,
     Events,
@@ -22,17 +22,15 @@ from htagraph.trace.columns import (
     Trace,
     as_array,
 )
-from htagraph.trace.kept import Extents, Frames, Sieve
+from htagraph.trace.kept import MAX_NS, Frames, Sieve, extent_of, refuse_out_of_range, shifted, valid
 from htagraph.trace.nsys.database import ABSENT, Database, opened
 from htagraph.trace.nsys.facts import facts_of
 from htagraph.trace.nsys.names import NCCL, steps
 from htagraph.trace.nsys.rows import SOURCES, EventRows, Source, alike, thread_of
-from htagraph.trace.remote import TracePath, fingerprint
+from htagraph.trace.remote import TracePath, known_state
 
 __all__ = ["columns"]
 
-_MOST_NS: Final = int(np.iinfo(np.int64).max) // 2
-"""ns: times beyond it are damaged. Half of what int64 holds: the sum of two times fits. It cannot be doubled."""
 _LISTED: Final = 5
 """Tables that an issue lists. Chosen: a line. Doubled, the line is longer."""
 _SYNCS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
@@ -77,11 +75,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     part: int | None = None,
 ) -> Trace:  # fmt: skip
     """Return the events of an export, of one of its processes if there are several that used a device."""
-    try:
-        stat = fingerprint(path)
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror or error})"
-        raise TraceError(msg) from error
+    stat = known_state(path)
     log = IssueLog(str(path))
     with opened(path) as database:
         facts = facts_of(database)
@@ -158,7 +152,7 @@ def _kept(source: Source, rows: EventRows, process: int | None, log: IssueLog) -
     is_event, last = rows.category >= 0, np.maximum(np.abs(rows.start), np.abs(rows.end))
     own, timed = is_event & ~other, (rows.start != ABSENT) & (rows.end != ABSENT)
     log.add("time_missing", f"rows of {source.table} without a start or an end; dropped", int((own & ~timed).sum()))
-    kept = own & timed & (rows.end >= rows.start) & (last < _MOST_NS)
+    kept = own & timed & (rows.end >= rows.start) & (last < MAX_NS)
     wrong = own & timed & ~kept
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -223,9 +217,11 @@ def _add(into: _Collected, table: _Kept, sieve: Sieve | None) -> None:
     if sieve is not None:
         sieve.see(into, category, start, duration)
     first = into.complete.add_rows((table.index[kept], names, category, lane), (start, start), (duration, duration))
-    for name, values in rows.args.items():
-        if name != "context":
-            _add_argument(into, name, first, values[kept])
+    for name in (each for each in rows.args if each != "context"):
+        values = rows.args[name][kept]
+        known = np.flatnonzero(values >= 0)
+        column = ArgumentColumn(name, "float64" if values.dtype == np.float64 else "int64", -1)
+        into.complete.add_args(column, (first + known).astype(np.int32), values[known])
     for name, texts in rows.texts.items():
         has = [(place, texts[row]) for place, row in enumerate(kept.tolist()) if texts and texts[row]]
         codes = np.array([into.names[text] for _, text in has], np.int32)
@@ -233,38 +229,19 @@ def _add(into: _Collected, table: _Kept, sieve: Sieve | None) -> None:
         into.complete.add_args(ArgumentColumn(name, "str", ""), places, codes)
 
 
-def _add_argument(into: _Collected, name: str, first: int, values: Array) -> None:
-    dtype: Any = "float64" if values.dtype == np.float64 else "int64"
-    has = values >= 0
-    rows = (first + np.flatnonzero(has)).astype(np.int32)
-    into.complete.add_args(ArgumentColumn(name, dtype, -1), rows, values[has])
-
-
 def _finished(into: _Collected, sieve: Sieve | None, log: IssueLog, path: TracePath, facts: Facts) -> Events:
     """Return the events, without those whose times are clock errors, in ns since 1970."""
     part = into.complete
-    start, duration = part.column("start"), part.column("duration")
-    if sieve is None:
-        extents = Extents()
-        extents.see(start, duration)
-    extent = extents.result() if sieve is None else sieve.extent
+    args = {name: SparseColumn(as_array(rows), as_array(each), -1) for name, (rows, each) in part.args.items()}
+    index, name, category, lane = map(part.column, ("index", "name", "category", "lane"))
+    events = Events(index, name, category, lane, part.column("start"), part.column("duration"), args)
+    extent = extent_of(events) if sieve is None else sieve.extent
     log.add("time_outlier", "events hours away from all others; dropped", extent.outliers)
     if facts.base_ns is None and extent.events:
         log.add("no_base_time", "the file does not say when times begin (an old release): ranks share no clock")
     base = facts.origin_ns
-    if not -_MOST_NS < base + extent.first <= base + extent.last + extent.longest < _MOST_NS:
-        msg = f"{path}: times beyond the year 2115: the start of the session, or an event's time, is damaged"
-        raise TraceError(msg)
-    args = {name: SparseColumn(as_array(rows), as_array(each), -1) for name, (rows, each) in part.args.items()}
-    events = Events(
-        index=part.column("index"), name=part.column("name"), category=part.column("category"),
-        lane=part.column("lane"), start=start + base, duration=duration, args=args,
-    )  # fmt: skip
-    good = extent.holds(start, duration)
-    events = events if good.all() else events.take(good)
-    for column in (events.index, events.name, events.category, events.lane, events.start, events.duration):
-        column.flags.writeable = False
-    return events
+    refuse_out_of_range(extent, base, path, "the start of the session, or an event's time, is damaged")
+    return shifted(valid(events, extent), base)
 
 
 def _thread_names(database: Database) -> dict[Any, str]:

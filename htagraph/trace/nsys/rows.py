@@ -8,14 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, coded
+from htagraph.core.arrays import Array, coded, looked_up
 from htagraph.trace.nsys.database import ABSENT, Database, words_of
 from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_of, forward_threads, is_node, operator
 
-__all__ = [
-    "CATEGORIES", "MARK", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "process_of", "sync_kinds",
-    "thread_of",
-]  # fmt: skip
+__all__ = ["CATEGORIES", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "thread_of"]
 
 GRAPH, MARK, OS_BESIDE = "cuda_graph", "nvtx_mark", "os_runtime_beside"
 """Categories: a whole CUDA graph; a moment that a program named; calls of the operating system that are no activities:
@@ -93,13 +90,6 @@ class _Columns:
     def __getitem__(self, name: str) -> Array:
         return self._found.get(name, np.full(self.count, ABSENT))
 
-    def first_of(self, *names: str) -> Array:
-        """Return the first of some columns that a row has."""
-        out = self[names[0]]
-        for name in names[1:]:
-            out = np.where(out == ABSENT, self[name], out)
-        return out
-
 
 def alike(*columns: Array) -> Array:
     """Return a number per row, equal for rows whose columns are equal; columns may hold `ABSENT`, far from all else."""
@@ -109,11 +99,7 @@ def alike(*columns: Array) -> Array:
 def _texts_of(database: Database, ids: Array) -> tuple[list[str], Array]:
     """Return (distinct texts, which of them each id stands for; -1 for none)."""
     text_of = database.strings(ids)
-    distinct, number = np.unique(ids, return_inverse=True)
-    texts = [text_of.get(each) for each in distinct.tolist()]
-    place = np.cumsum([text is not None for text in texts]) - 1
-    known = np.array([at if text is not None else -1 for at, text in zip(place, texts, strict=True)], np.int64)
-    return [text for text in texts if text is not None], known[number.ravel()]
+    return [*text_of.values()], looked_up(np.array([*text_of], np.int64), np.arange(len(text_of)), ids)
 
 
 def _coded(keys: Array, word: Callable[..., str]) -> tuple[list[str], Array]:
@@ -139,7 +125,10 @@ def _kernels(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "demangledName", "shortName", "mangledName", *_WORK, where=where)
     texts, name = _texts_of(database, found["demangledName"])
     if (name < 0).any():
-        texts, name = _texts_of(database, found.first_of("demangledName", "shortName", "mangledName"))
+        ids = found["demangledName"]
+        for column in ("shortName", "mangledName"):
+            ids = np.where(ids == ABSENT, found[column], ids)
+        texts, name = _texts_of(database, ids)
     return _work(found, (texts, name))
 
 
@@ -171,7 +160,7 @@ def _graphs(database: Database, table: str, where: str) -> EventRows:
     return _work(found, names)
 
 
-def sync_kinds(kind: Array, stream: Array, event: Array) -> Array:
+def _sync_kinds(kind: Array, stream: Array, event: Array) -> Array:
     """Return which of the four kinds a synchronization is; old releases write 0, and the ids tell."""
     by_event = (event != ABSENT) & (event != NO_STREAM)
     on_stream = (stream != ABSENT) & (stream != NO_STREAM)
@@ -181,7 +170,7 @@ def sync_kinds(kind: Array, stream: Array, event: Array) -> Array:
 
 def _syncs(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "syncType", "eventId", "eventSyncId", *_WORK, where=where)
-    kind = sync_kinds(found["syncType"], found["streamId"], found["eventId"])
+    kind = _sync_kinds(found["syncType"], found["streamId"], found["eventId"])
     names = _coded(kind[None], lambda number: _SYNCS[number])
     stream, record = _records(database, found)
     return _work(found, names, wait_on_stream=stream, wait_on_record=record)
@@ -199,18 +188,14 @@ def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
     if not records.count:
         return stream, call_of
     for key in ("eventId", "eventSyncId"):  # the second is surer, and comes last
-        keys = np.stack([np.concatenate([each[name] for each in (records, waits)]) for name in ("globalPid", key)])
-        code = alike(*keys)
-        order = np.lexsort((records["correlationId"], code[: records.count]))
-        merged = np.lexsort((np.arange(waits.count + records.count) < records.count, np.concatenate(
-            [records["correlationId"], waits["correlationId"]]), code))  # fmt: skip
-        place = np.cumsum(merged < records.count) - 1
-        at = np.empty(len(merged), np.int64)
-        at[merged] = place
-        at = at[records.count :]
-        known = (at >= 0) & (code[: records.count][order][np.maximum(at, 0)] == code[records.count :])
-        known &= (waits[key] > 0) & (waits[key] != NO_STREAM)
-        stream[known], call_of[known] = (records[name][order][at[known]] for name in ("streamId", "correlationId"))
+        names = ("globalPid", key, "correlationId")
+        keys = [np.concatenate([each[name] for each in (records, waits)]) for name in names]
+        event, wait_event = np.split(alike(*keys[:2]), [records.count])
+        moment, wait = np.split(alike(*keys), [records.count])
+        order = np.argsort(moment, kind="stable")
+        last = order[np.searchsorted(moment, wait, sorter=order) - 1]
+        known = (event[last] == wait_event) & (moment[last] < wait) & (waits[key] > 0) & (waits[key] != NO_STREAM)
+        stream[known], call_of[known] = (records[name][last[known]] for name in ("streamId", "correlationId"))
     return stream, call_of
 
 
@@ -297,12 +282,8 @@ def _nvtx_texts(database: Database, table: str, where: str, found: _Columns) -> 
     """Return (distinct names, that of each row; -1 for none): written in the row, else registered by an id."""
     codes: dict[str, int] = {}
     registered = database.strings(found["textId"])
-    ids = found["textId"].tolist()
-    if "text" in database.columns[table]:
-        written = database.texts(table, "text", where)
-        chosen = [text or registered.get(number, "") for text, number in zip(written, ids, strict=True)]
-    else:
-        chosen = [registered.get(number, "") for number in ids]
+    written = zip(database.texts(table, "text", where), found["textId"].tolist(), strict=True)
+    chosen = [text or registered.get(number, "") for text, number in written]
     number = np.fromiter((codes.setdefault(text, len(codes)) if text else -1 for text in chosen), np.int64, len(chosen))
     return list(codes), number
 
@@ -315,8 +296,8 @@ def _domains(texts: Sequence[str], text: Array, found: _Columns) -> dict[int, st
 def _add_collectives(database: Database, table: str, where: str, rows: EventRows) -> None:
     """Add what NCCL's ranges say of their collectives, where the export holds payloads as text."""
     nccl = {number for number, name in enumerate(rows.names) if name.startswith(f"{NCCL}:")}
-    written = database.texts(table, "jsonText", where) if nccl and database.has(table, "jsonText") else []
-    if not written:
+    written = database.texts(table, "jsonText", where) if nccl else []
+    if not any(written):
         return
     columns = {name: np.full(len(rows.start), ABSENT) for name in ("group_size", *_BOTH)}
     texts = {name: [""] * len(rows.start) for name in ("pg_name", "collective_name", "dtype")}

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from htagraph.core.arrays import spread
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.evidence import calls as module
-from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
+from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.rules.host_sync import host_sync
 from htagraph.graph.tolerances import LIMITS
 from tests.strategies import COMPUTE, OTHER, Json, annotation, complete, kernel, launch, op, runtime, step, traces
