@@ -1,0 +1,188 @@
+"""How well a recording on few ranks predicts the job on more: ``python -m benchmarks.capacity_ranks record FOLDER``.
+
+`record` runs each job of `JOBS` on 1, 2, 4 and 8 ranks of this machine, as `benchmarks.record_pairs` runs its jobs (it
+needs what that needs); operators sleep, so that a machine of two cores can run eight ranks, and the loopback device
+has a limited rate, which all ranks share. ``check FOLDER`` predicts each job from each smaller number of ranks and
+compares the mean step with that of other runs. Half of the jobs are `unseen`: those at odd places of `JOBS`, which
+nobody looks at while the model is made.
+"""
+
+from __future__ import annotations
+
+import os
+
+import argparse
+import fnmatch
+import json
+
+import warnings
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+
+
+import htagraph as hg
+from benchmarks.real_pairs import MEASURED_PERCENT, begins, mean_step_ms
+
+SIZES = (2, 4, 8)
+"""Numbers of ranks that jobs are recorded on. Chosen: those that the question is asked for."""
+
+
+class Grown(NamedTuple):
+    """A job that can run on more ranks."""
+
+    job: str
+    settings: dict[str, Any]
+    sizes: tuple[int, ...] = SIZES
+    asked: str = "n"
+    """Keyword of `scale_ranks` that grows."""
+    strong: bool = False
+    """Whether the ranks share the work that there is."""
+
+
+BLOCKS = {"attn": (5, 8), "mlp": (5, 8)}
+DDP = {"operators": BLOCKS, "layers": 2}
+FROM_ONE = (1, *SIZES)
+
+JOBS = {
+    "ddp_small": Grown("training.training", {**DDP, "width": 64, "mbit": 2000}, FROM_ONE),
+    "ddp_heavy": Grown("training.training", {**DDP, "width": 256, "mbit": 2000}, FROM_ONE),
+    "ddp_buckets": Grown("training.training", {**DDP, "width": 256, "layers": 4, "bucket_mb": 0.3, "mbit": 4000}),
+    "ddp_free": Grown("training.training", {**DDP, "width": 128}, FROM_ONE),
+    "ddp_spread": Grown("training.training", {**DDP, "width": 96, "spread": 0.4, "mbit": 2000}),
+    "hand_spread": Grown("training.training", {**DDP, "width": 128, "spread": 0.6, "sync": "hand", "mbit": 2000}),
+    "fsdp": Grown("training.training", {**DDP, "width": 128, "sync": "fsdp", "mbit": 2000}),
+    "fsdp_large": Grown("training.training", {**DDP, "width": 256, "layers": 3, "sync": "fsdp", "mbit": 4000}),
+    "every": Grown("communication.every_collective", {"elements": 6_000, "op_ms": 4, "mbit": 2000}),
+    "experts": Grown("communication.experts", {"elements": 4_000, "attn_ms": 8, "expert_ms": 8, "mbit": 2000}),
+    "server": Grown("communication.server", {"elements": 12_000, "compute_ms": 20, "update_ms": 6, "mbit": 2000}),
+    "sharded": Grown("communication.sharded", {"elements": 48_000, "layer_ms": 8, "mbit": 2000}),
+    "in_flight": Grown(
+        "communication.in_flight", {"elements": 24_000, "produce_ms": 6, "hide_ms": 12, "mbit": 2000}),
+    "sequence": Grown("grid.sequence", {"elements": 8_000, "norm_ms": 5, "block_ms": 8, "mask_ms": 5, "mbit": 2000}),
+    "gpipe": Grown("communication.pipeline", {"micro": 4, "stage": 10, "mbit": 2000}, asked="pipeline"),
+    "1f1b": Grown("communication.pipeline", {"micro": 8, "stage": 6, "schedule": "1f1b", "mbit": 2000},
+                  asked="pipeline"),
+    "gpipe_strong": Grown(
+        "communication.pipeline", {"micro": 8, "stages": 48, "mbit": 2000}, asked="pipeline", strong=True),
+    "1f1b_strong": Grown("communication.pipeline", {"micro": 8, "stages": 32, "schedule": "1f1b", "mbit": 2000},
+                         asked="pipeline", strong=True),
+    "grid_data": Grown("communication.grid", {"tensor": 2, "attn_ms": 6, "back_ms": 10, "mbit": 2000}, (4, 8), "data"),
+    "grid_data_large": Grown(
+        "communication.grid", {"tensor": 2, "attn_ms": 5, "back_ms": 8, "gradient": 120_000, "mbit": 4000}, (4, 8),
+        "data"),
+    "ddp_free_heavy": Grown("training.training", {**DDP, "width": 384}, FROM_ONE),
+    "ddp_slow": Grown("training.training", {**DDP, "width": 128, "slow": {"1": 1.3}, "mbit": 2000}),
+    "language": Grown("real_work.language", {"width": 64, "layers": 2, "seq": 32}),
+    "language_fsdp": Grown("real_work.language", {"width": 64, "layers": 2, "seq": 32, "sync": "fsdp"}),
+}  # fmt: skip
+"""Name → the job. What takes time sleeps, but for `language`, which computes on as many cores as there are."""
+
+
+def unseen(name: str) -> bool:
+    """Return True for the half of the jobs that is kept for the end."""
+    return list(JOBS).index(name) % 2 == 1
+
+
+def settings_of(grown: Grown, ranks: int) -> dict[str, Any]:
+    """Return the settings of a job on that many ranks: stages of a pipeline take `stage` ms, or share `stages`."""
+    settings = {key: value for key, value in grown.settings.items() if key not in ("stage", "stages")} | {"ranks": ranks}
+    if "pipeline" in grown.job:
+        settings["stage_ms"] = [grown.settings.get("stage", grown.settings.get("stages", 0) / ranks)] * ranks
+    return settings
+
+
+def record(folder: Path, only: str, runs: int) -> None:
+    """Record each job on each number of ranks; the first run's traces are kept, of all runs when steps began."""
+    from benchmarks import record_pairs  # which knows PyTorch
+
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    for name, grown in JOBS.items():
+        for ranks in grown.sizes if fnmatch.fnmatch(name, only) else ():
+            target = folder / name / str(ranks)
+            target.mkdir(parents=True, exist_ok=True)
+            settings = settings_of(grown, ranks)
+            well = [
+                record_pairs.record_run(grown.job, settings, target / f"run{run}", keep=run == 1)
+                for run in range(1, runs + 1)
+            ]
+            print(f"{name:20}{ranks} ranks, {sum(well)} of {runs} runs", flush=True)
+
+
+def recorded_ms(folder: Path) -> list[float]:
+    """Return the mean step of each run of a job on a number of ranks, ms."""
+    files = sorted(folder.glob("run*.steps.json"))
+    return [mean_step_ms(json.loads(file.read_text(encoding="utf-8"))["step_starts_us"]) for file in files]
+
+
+def check(folder: Path, only: str, half: str) -> pd.DataFrame:
+    """Return one row per job and pair of numbers of ranks that were recorded: the prediction beside the truth."""
+    rows = []
+    for name, grown in JOBS.items():
+        if not fnmatch.fnmatch(name, only) or (half != "both" and unseen(name) != (half == "unseen")):
+            continue
+        sizes = [size for size in grown.sizes if (folder / name / str(size) / "run2.steps.json").exists()]
+        for few, many in combinations(sizes, 2):
+            rows.append({"job": name, "ranks": f"{few}→{many}", **judged(folder / name, grown, few, many)})
+    return pd.DataFrame(rows)
+
+
+def judged(folder: Path, grown: Grown, few: int, many: int) -> dict[str, Any]:
+    """Return what a recording on `few` ranks predicts for `many`, and what these took."""
+    truth = float(np.mean(recorded_ms(folder / str(many))))
+    graph = hg.load(folder / str(few) / "run1")
+    asked = many if grown.asked == "n" else many // int(grown.settings.get("tensor", 1))
+    options: dict[str, Any] = {grown.asked: asked} | ({"strong": True} if grown.strong else {})
+    row = {"before": float(np.mean(recorded_ms(folder / str(few)))), "truth": truth}
+    try:
+        outcome = hg.what_if(graph).scale_ranks(**options).run()
+    except hg.HtagraphError as error:
+        return row | {"refused": str(error)}
+    except TypeError as error:
+        return row | {"refused": str(error)}
+    predicted = mean_step_ms(begins(outcome.step_times(), "predicted_start_us"))
+    low, high = predicted * outcome.speedup / outcome.high, predicted * outcome.speedup / outcome.low
+    holds = low * (1 - MEASURED_PERCENT / 100) <= truth <= high * (1 + MEASURED_PERCENT / 100)
+    error = 100 * (predicted - truth) / truth
+    return row | {
+        "predicted": predicted, "error_percent": error, "low": low, "high": high, "holds": holds,
+        "cause": outcome.interval_cause,
+    }  # fmt: skip
+
+
+def summary(table: pd.DataFrame) -> str:
+    """Return the line below the table."""
+    known = table[table["predicted"].notna()]
+    errors, width = known["error_percent"].abs(), 100 * (known["high"] / known["low"] - 1)
+    return (
+        f"{len(table)} predictions, {len(table) - len(known)} refused; error %: median {errors.median():.2f}, "
+        f"p95 {errors.quantile(0.95):.2f}, worst {errors.max():.2f}; holds {known['holds'].sum()} of {len(known)}; "
+        f"median width {width.median():.1f} %; nothing changes: median "
+        f"{(100 * (known['before'] / known['truth'] - 1)).abs().median():.2f}"
+    )
+
+
+def main() -> None:
+    """Read the command line."""
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("verb", choices=["record", "check"])
+    command.add_argument("folder", type=Path)
+    command.add_argument("--only", default="*", help="glob on the names of jobs")
+    command.add_argument("--half", choices=["seen", "unseen", "both"], default="both", help="which half of the jobs")
+    command.add_argument("--runs", type=int, default=3, help="how often each is run")
+    options = command.parse_args()
+    if options.verb == "record":
+        record(options.folder, options.only, options.runs)
+        return
+    table = check(options.folder, options.only, options.half)
+    print(table.round(2).to_string(index=False))
+    print(summary(table))
+
+
+if __name__ == "__main__":
+    main()
