@@ -141,7 +141,7 @@ def later_joins(state: State, growth: Growth) -> State:
     return _unsure(replace(state, gap=gap), vertices[:0], 1 - off, 1 + off, vertices)
 
 
-def busier_host(state: State, have: int, wanted: int) -> State:
+def busier_host(state: State, have: int, wanted: float) -> State:
     """Return the state in which more ranks share the cores of one host, with what that leaves open.
 
     How many cores there are, no recording shows. Code of the host that is shorter than a scheduler's turn competes for
