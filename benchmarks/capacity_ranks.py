@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 
 
-
 import htagraph as hg
 from benchmarks.real_pairs import MEASURED_PERCENT, begins, mean_step_ms
 
@@ -44,6 +43,8 @@ class Grown(NamedTuple):
     """Whether the ranks share the work that there is."""
 
 
+FREE_MBIT = 20_000
+"""What a loopback device without a limit moves, 10^6 bits per second. Measured with gloo on two cores."""
 BLOCKS = {"attn": (5, 8), "mlp": (5, 8)}
 DDP = {"operators": BLOCKS, "layers": 2}
 FROM_ONE = (1, *SIZES)
@@ -90,7 +91,9 @@ def unseen(name: str) -> bool:
 
 def settings_of(grown: Grown, ranks: int) -> dict[str, Any]:
     """Return the settings of a job on that many ranks: stages of a pipeline take `stage` ms, or share `stages`."""
-    settings = {key: value for key, value in grown.settings.items() if key not in ("stage", "stages")} | {"ranks": ranks}
+    settings = {key: value for key, value in grown.settings.items() if key not in ("stage", "stages")} | {
+        "ranks": ranks
+    }
     if "pipeline" in grown.job:
         settings["stage_ms"] = [grown.settings.get("stage", grown.settings.get("stages", 0) / ranks)] * ranks
     return settings
@@ -138,6 +141,8 @@ def judged(folder: Path, grown: Grown, few: int, many: int) -> dict[str, Any]:
     graph = hg.load(folder / str(few) / "run1")
     asked = many if grown.asked == "n" else many // int(grown.settings.get("tensor", 1))
     options: dict[str, Any] = {grown.asked: asked} | ({"strong": True} if grown.strong else {})
+    if few == 1:
+        options["bandwidth_gb_s"] = grown.settings.get("mbit", FREE_MBIT) / 8000
     row = {"before": float(np.mean(recorded_ms(folder / str(few)))), "truth": truth}
     try:
         outcome = hg.what_if(graph).scale_ranks(**options).run()

@@ -17,7 +17,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, own_time, with_factor
 from htagraph.whatif.links import Transfers, fitted, link_share
 
-__all__ = ["Growth", "busier_host", "later_joins", "longer_transfers", "on_one_host"]
+__all__ = ["Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host"]
 
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 """Operations in which every member waits for the last to arrive."""
@@ -131,7 +131,7 @@ def later_joins(state: State, growth: Growth) -> State:
         spread, error = _spread(arrival[rows], matches.collective[rows], rank[rows])
         joins, which = np.unique(matches.join[rows], return_index=True)
         collective = matches.collective[rows][which]
-        last = {int(each): _expected_last(int(each)) for each in {*growth.before.tolist(), *growth.after.tolist()}}
+        last = {int(each): expected_last(int(each)) for each in {*growth.before.tolist(), *growth.after.tolist()}}
         more = np.array([last[int(growth.after[c])] - last[int(growth.before[c])] for c in collective])
         parts.append((2 * joins.astype(np.int64), spread * more, np.abs(error * spread * more)))
     vertices, later, off = joined(parts, 3)
@@ -177,7 +177,7 @@ def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, floa
     return float(np.sqrt((late**2).sum() / freedom)), _Z / float(np.sqrt(2 * freedom))
 
 
-def _expected_last(count: int) -> float:
+def expected_last(count: int) -> float:
     """Return the expected maximum of `count` standard normal draws.
 
     Source: G. Blom, Statistical Estimates and Transformed Beta-Variables, 1958: the quantile at

@@ -160,7 +160,8 @@ def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:
 
     A step of m micro-batches takes m + p - 1 turns of the slowest stage, whether forwards come first or alternate with
     backwards; each further stage adds a turn. The turn is what a stage computes between its first and last message of a
-    step, over m, and a message each way; it is added behind the last message of each rank and step.
+    step, over m, and a message, which the interval holds from none to one each way: messages may overlap. It is added
+    behind the last message of each rank and step.
 
     Raises:
         SelectionError: no messages between stages were recorded, or more stages than asked for.
@@ -171,10 +172,11 @@ def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:
         msg = f"pipeline={stages}: the recording {what}; record a pipeline of at least 2 stages, and no more than asked"
         raise SelectionError(msg)
     work, message, behind = _turns(state.graph)
-    gap = state.gap.copy()
-    gap[behind] += round((stages - have) * (share * work / max(micro, 1.0) + 2 * message))
-    off = np.full(len(behind), _TURN_ERROR)
-    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(behind[:0], 1 - off, 1 + off, behind)))
+    gap, turn = state.gap.copy(), max(share * work / max(micro, 1.0), 1.0)
+    gap[behind] += round((stages - have) * (turn + message))
+    low, high = (np.full(len(behind), (turn + each) / (turn + message)) for each in (0, 2 * message))
+    off = 1 + _TURN_ERROR
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(behind[:0], low / off, high * off, behind)))
 
 
 def _turns(graph: DependencyGraph) -> tuple[float, float, Array]:

@@ -10,7 +10,15 @@ from htagraph.core.arrays import Array
 from htagraph.queries.weights import ChangeError, State, checked, weighed
 from htagraph.whatif.gradients import with_gradients_exchanged
 from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, on_one_host
-from htagraph.whatif.layout import Axis, group_sizes, groups_of_axis, in_groups, stages_of, with_more_stages, with_shared_work
+from htagraph.whatif.layout import (
+    Axis,
+    group_sizes,
+    groups_of_axis,
+    in_groups,
+    stages_of,
+    with_more_stages,
+    with_shared_work,
+)
 from htagraph.whatif.links import Transfers, transfer_edges, transfers
 
 __all__ = ["scale_ranks"]
@@ -65,7 +73,9 @@ def scale_ranks(
         >>> job.scale_ranks(16).run().speedup < job.scale_ranks(data=8).run().speedup < 1
         True
     """
-    axes: dict[Axis, int] = {axis: _whole(sizes[axis], axis) for axis in ("data", "tensor", "pipeline") if axis in sizes}
+    axes: dict[Axis, int] = {
+        axis: _whole(sizes[axis], axis) for axis in ("data", "tensor", "pipeline") if axis in sizes
+    }
     if (n is None) == (not axes):
         msg = "scale_ranks: give either a number of ranks, or some of data=, tensor= and pipeline="
         raise ChangeError(msg)
@@ -80,20 +90,31 @@ def scale_ranks(
 def _from_one(state: State, count: int, data_alone: bool, sizes: Sizes) -> State:
     if len(state.graph.ranks) != 1 or not data_alone:
         transfers(state)  # raises: no collective is matched
-    return with_gradients_exchanged(state, count, sizes.get("bandwidth_gb_s"), sizes.get("gradients_mb"))
+    return _beside(
+        with_gradients_exchanged(state, count, sizes.get("bandwidth_gb_s"), sizes.get("gradients_mb")), count
+    )
+
+
+def _beside(state: State, count: float) -> State:
+    """Return the state in which all ranks share the host that the recorded ones share, where there are no devices."""
+    have = len(state.graph.ranks)
+    if not on_one_host(state) or state.graph.activities.on_device.any() or count <= have:
+        return state
+    note = "all ranks share one host, as recorded: its network, and its cores as far as the interval says"
+    return busier_host(state, have, count).with_note(note)
 
 
 def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str, *, strong: bool) -> State:
     job, have = transfers(state), len(state.graph.ranks)
     before = group_sizes(job.matches)
     after, count, share = before.astype(np.float64), float(have), 1.0
-    notes = []
+    alike = ""
     if wanted is not None:
         grows = in_groups(job.matches, groups)
         after[grows] = np.rint(before[grows] * wanted / have)
         count, axes = float(wanted), {}
         if grows.all() and (before < have).any():
-            notes = ["extrapolation: groups of some ranks grow as those of all; groups= says which, such as '*dp*'"]
+            alike = "extrapolation: groups of some ranks grow as those of all; groups= says which, such as '*dp*'"
         if strong:
             state = with_shared_work(state, have / wanted, optimizer=False)
     stages = 0
@@ -115,13 +136,8 @@ def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str,
     note = f"extrapolation: {have} ranks → {count:g}, by transfer formulas and the spread of arrivals"
     state = later_joins(state, growth)
     state = with_more_stages(state, stages, share) if stages else state
-    if on_one_host(state) and not state.graph.activities.on_device.any() and count > have:
-        state = busier_host(state, have, count)
-        notes.append("all ranks share one host, as recorded: its network, and its cores as far as the interval says")
-    state = longer_transfers(state, growth).with_note(note)
-    for each in notes:
-        state = state.with_note(each)
-    return state
+    state = longer_transfers(_beside(state.with_note(note), count), growth)
+    return state.with_note(alike) if alike else state
 
 
 def _shared(state: State, job: Transfers, factor: float, axis: Axis, grows: Array) -> State:
