@@ -50,9 +50,10 @@ class Growth(NamedTuple):
 
 
 def on_one_host(state: State) -> bool:
-    """Return whether all ranks are known to share one host."""
+    """Return whether all ranks are known to share one host, and none has a device with a link of its own."""
     hosts = hosts_of(state.graph.traces)
-    return all(rank in hosts for rank in state.graph.ranks) and len(set(hosts.values())) == 1
+    known = len(set(hosts.values())) == 1 and all(rank in hosts for rank in state.graph.ranks)
+    return known and not state.graph.activities.on_device.any()
 
 
 def longer_transfers(state: State, growth: Growth) -> State:
@@ -75,7 +76,7 @@ def longer_transfers(state: State, growth: Growth) -> State:
         share = np.where(op == "barrier", 1.0, latencies[rows])
         bytes_grow, turns = _bytes_growth(op, was[rows], now[rows], host[rows] & together), _turns(was[rows], now[rows])
         depth = np.log2(np.maximum(now[rows], 2)) / np.log2(was[rows])
-        alone = np.maximum(now[rows] > 1, host[rows] * 0)
+        alone = now[rows] > 1
         latency = np.where(host[rows] & (op in _RINGS), turns, depth) * alone
         ends = np.stack([np.ones(len(rows)), depth, turns]) * alone
         error = _TRANSFER_ERROR * (bytes_grow != 1)
@@ -151,19 +152,20 @@ def busier_host(state: State, have: int, wanted: float) -> State:
     time, edges, crowd = own_time(state, {"kind": "host"}), state.graph.edges, wanted / have
     longest = np.zeros(len(state.graph.activities) + 1, np.int64)
     np.maximum.at(longest, edges.activity[time.edges], state.lag[time.edges])
-    rows = time.edges[longest[edges.activity[time.edges]] < LIMITS.turn_ns]
+    short = longest[edges.activity[time.edges]] < LIMITS.turn_ns
+    rows = time.edges[short]
     gaps = time.gaps[state.gap[time.gaps] < LIMITS.turn_ns]
     usual = 1 + _CONTENTION * (crowd - 1)
-    state = with_factor(state, OwnTime(rows, np.zeros(len(rows), np.int64), gaps), usual)
+    state = with_factor(state, OwnTime(rows, time.fixed[short], gaps), usual)
     owner = np.unique(edges.activity[rows][of_kind(state.graph, EdgeKind.BODY)[rows]]).astype(np.int64)
     count = len(owner) + len(gaps)
     return _unsure(state, owner, np.full(count, 1 / usual), np.full(count, crowd / usual), gaps)
 
 
 def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, float]:
-    """Return (standard deviation of arrivals about their collective's mean and their rank's usual lateness in ns, error).
+    """Return (the standard deviation of arrivals in ns, its relative error: half of the width of its 90 % interval).
 
-    The error is half of the width of its 90 % interval, relative.
+    Arrivals count about their collective's mean and their rank's usual lateness.
     """
     late = arrival.astype(np.float64)
     late -= arrival.min()

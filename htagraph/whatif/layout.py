@@ -18,7 +18,10 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.queries.weights import State, Unsure, of_kind, time_of, with_factor
 
-__all__ = ["Axis", "groups_of_axis", "group_sizes", "in_groups", "stages_of", "with_more_stages", "with_shared_work"]
+__all__ = [
+    "Axis", "group_sizes", "groups_of_axis", "in_groups", "stages_of", "with_more_stages", "with_shared_work",
+    "works_of",
+]  # fmt: skip
 
 Axis: TypeAlias = Literal["data", "tensor", "pipeline"]
 
@@ -34,8 +37,8 @@ _SHRINKS: Final = 0.12
 Source: models with half the batch take 0.43 to 0.55 of the time (NeuSight 6945927, 21 pairs on 7 devices; one of a
 mixture of experts 0.55). Doubled, such predictions have intervals that are twice as wide."""
 _TURN_ERROR = 0.1
-"""Relative error of a turn of a pipeline. Chosen: stages differ by about as much. Doubled, the interval of twice as many
-stages is wider by a twentieth."""
+"""Relative error of a turn of a pipeline. Chosen: stages differ by about as much. Doubled, such intervals
+are up to twice as wide."""
 
 
 def group_sizes(matches: Matches) -> npt.NDArray[np.int64]:
@@ -126,14 +129,14 @@ def stages_of(graph: DependencyGraph) -> tuple[int, float]:
     return max(map(len, chains)), float(np.median([each.count(label) for label in ends])) / steps
 
 
-def _works(graph: DependencyGraph, *, optimizer: bool) -> npt.NDArray[np.bool_]:
+def works_of(graph: DependencyGraph, *, optimizer: bool) -> npt.NDArray[np.bool_]:
     """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False."""
     acts = graph.activities
     within = names_that(is_optimizer, graph.names)[acts.name]
     within |= graph.tree.inside(within)
     works = acts.kind == ActivityKind.COMPUTATION
     if works.any():
-        within = np.where(acts.cause >= 0, within[acts.cause], False)
+        within = (acts.cause >= 0) & within[acts.cause]
     else:
         asks = names_that(is_collective_call, graph.names)[acts.name]
         works = (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks)
@@ -147,7 +150,7 @@ def with_shared_work(state: State, factor: float, *, optimizer: bool) -> State:
     device less well, which the interval holds.
     """
     graph = state.graph
-    works, outside = _works(graph, optimizer=optimizer), np.zeros(len(graph.activities), np.bool_)
+    works, outside = works_of(graph, optimizer=optimizer), np.zeros(len(graph.activities), np.bool_)
     time = time_of(state, works, loader=False, outside=outside)
     state = with_factor(state, replace(time, gaps=time.gaps[:0]), factor)
     rows = np.flatnonzero(works)
@@ -187,7 +190,7 @@ def _turns(graph: DependencyGraph) -> tuple[float, float, Array]:
     acts, time, matches = graph.activities, graph.time, graph.matches
     assert matches is not None  # there are messages
     pairs = np.array([op == "send_recv" for op in matches.op], np.bool_)[matches.collective]
-    messages, works = matches.activity[pairs].astype(np.int64), _works(graph, optimizer=True)[:-1]
+    messages, works = matches.activity[pairs].astype(np.int64), works_of(graph, optimizer=True)[:-1]
     work = graph.tree.outermost(works)
     by_rank, behind = [], []
     for rank in np.unique(acts.rank[messages]).tolist():

@@ -173,6 +173,27 @@ def _stream(text: str) -> dict[str, Any]:
     return {**given, "stream": _whole(stream, "the number of a stream")}
 
 
+def _ranks(text: str) -> dict[str, Any]:
+    count, _, rest = text.partition(",")
+    sizes = text.split(",") if "=" in count else rest.split(",") if rest else []
+    options: dict[str, Any] = {} if "=" in count else {"n": _whole(count, "a number of ranks")}
+    for key, equals, value in (part.strip().partition("=") for part in sizes):
+        if key in ("data", "tensor", "pipeline", "microbatches"):
+            options[key] = _whole(value, f"{key}= and a number")
+        elif key in ("gradients_mb", "activations_mb", "bandwidth_gb_s"):
+            options[key] = _number(value, f"{key}= and a number")
+        elif key == "strong":
+            options |= {"strong": _on_or_off(value or "on")["on"]}
+        elif key == "groups" and equals:
+            options[key] = value
+        else:
+            raise _refused(text, f": {key!r} is none of {_RANK_KEYS}")
+    return options
+
+
+_RANK_KEYS = "data, tensor, pipeline, strong, groups, microbatches, gradients_mb, activations_mb and bandwidth_gb_s"
+
+
 def _on_or_off(text: str) -> dict[str, Any]:
     if text not in ("on", "off"):
         raise _refused(text, " is neither on nor off")
@@ -227,9 +248,10 @@ class Changes:
         "Selected kernels that follow each other on a stream become one.", _selection)  # fmt: skip
     move_to_stream = ChangeForm(lambda: changes.move_to_stream.move_to_stream, "CRITERIA:STREAM",
         "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
-    scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N",
-        "The job has N ranks that work like the recorded ones: an extrapolation.",
-        lambda text: {"n": _whole(text, "a number of ranks")})  # fmt: skip
+    scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N|SIZES",
+        "The job has N ranks that work like the recorded ones, or SIZES such as data=8,pipeline=4, which share the work "
+        "that there is with strong=on: an extrapolation.",
+        _ranks)  # fmt: skip
 
 
 CHANGES: dict[str, ChangeForm[...]] = {

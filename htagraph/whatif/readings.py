@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_longer_kernels",
-    "with_quick_messages", "with_shorter_kernels", "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
-    "without_unexplained_pauses",
+    "with_quick_messages", "with_shorter_kernels", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
+    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits", "without_needs",
+    "without_surroundings", "without_unexplained_pauses",
 ]  # fmt: skip
 
 _SHARE = 0.9

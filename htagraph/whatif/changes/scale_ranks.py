@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TypedDict, Unpack
 
 import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.queries.weights import ChangeError, State, checked, weighed
-from htagraph.whatif.gradients import with_gradients_exchanged
 from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, on_one_host
 from htagraph.whatif.layout import (
     Axis,
@@ -20,18 +20,24 @@ from htagraph.whatif.layout import (
     with_shared_work,
 )
 from htagraph.whatif.links import Transfers, transfer_edges, transfers
+from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
 
 __all__ = ["scale_ranks"]
 
+_SHOWN = 3
+"""Process groups that a note names. Chosen: enough to see which are meant. Doubled, notes are longer."""
+
 
 class Sizes(TypedDict, total=False):
-    """What the ranks of a job are to be, by axis of its layout; and what a recording of one rank does not show."""
+    """How many ranks the axes of a job's layout have, and what a recording of one rank does not show."""
 
     data: int
     tensor: int
     pipeline: int
     bandwidth_gb_s: float
     gradients_mb: float
+    activations_mb: float
+    microbatches: int
 
 
 def scale_ranks(
@@ -59,9 +65,10 @@ def scale_ranks(
         n: number of ranks.
         groups: glob on the labels of the process groups that grow, for jobs where only the data-parallel groups do.
         strong: share the work among the ranks: `n` and `data` the batch, `tensor` and `pipeline` the model.
-        sizes: `data`, `tensor`, `pipeline`: ranks of each group of that axis. For a recording of one rank:
-            `bandwidth_gb_s`, 10^9 bytes/s between two ranks, and `gradients_mb`, 10^6 bytes of gradients, where the
-            recording does not show them.
+        sizes: `data`, `tensor`, `pipeline`: ranks of each group of that axis. Where a recording of one rank does not
+            show them: `bandwidth_gb_s`, 10^9 bytes/s between two ranks (for ranks of one host, through its network);
+            `gradients_mb` and `activations_mb`, 10^6 bytes per step that data and tensor parallel ranks all-reduce;
+            `microbatches` per step of a pipeline.
 
     Raises:
         SelectionError: a size is no whole number of at least 1, no collective is matched, no group matches, or the
@@ -81,63 +88,89 @@ def scale_ranks(
         raise ChangeError(msg)
     wanted = None if n is None else _whole(n, "n")
     if not len(transfer_edges(state.graph)[0]):
-        state = _from_one(state, axes.get("data", wanted or 0), set(axes) <= {"data"}, sizes)
-        count = wanted or axes["data"]
-        return with_shared_work(state, 1 / count, optimizer=False) if strong else state
+        if len(state.graph.ranks) > 1:
+            transfers(state)  # raises: no collective is matched
+        return _from_one(state, axes or {"data": wanted or 1}, sizes, strong=strong)
     return _grown(state, wanted, axes, groups, strong=strong)
 
 
-def _from_one(state: State, count: int, data_alone: bool, sizes: Sizes) -> State:
-    if len(state.graph.ranks) != 1 or not data_alone:
-        transfers(state)  # raises: no collective is matched
-    return _beside(
-        with_gradients_exchanged(state, count, sizes.get("bandwidth_gb_s"), sizes.get("gradients_mb")), count
-    )
+def _from_one(state: State, axes: dict[Axis, int], sizes: Sizes, *, strong: bool) -> State:
+    """Return the state of one rank among others of its kind, and what these would send."""
+    rate, count = sizes.get("bandwidth_gb_s"), prod(axes.values())
+    for axis, size in axes.items():
+        state = with_shared_work(state, 1 / size, optimizer=axis != "data") if strong and size > 1 else state
+    for axis, size in axes.items():
+        if axis == "data" and size > 1:
+            state = with_gradients_exchanged(state, size, rate, sizes.get("gradients_mb"))
+        elif axis == "tensor" and size > 1:
+            state = with_activations_exchanged(state, size, rate, sizes.get("activations_mb"))
+        elif size > 1:
+            share = 1 / count if strong else 1.0
+            state = with_stages_of_one(state, size, share, sizes.get("microbatches"))
+    return _beside(state, count)
 
 
 def _beside(state: State, count: float) -> State:
-    """Return the state in which all ranks share the host that the recorded ones share, where there are no devices."""
+    """Return the state in which all ranks share the host that the recorded ones share."""
     have = len(state.graph.ranks)
-    if not on_one_host(state) or state.graph.activities.on_device.any() or count <= have:
+    if not on_one_host(state) or count <= have:
         return state
     note = "all ranks share one host, as recorded: its network, and its cores as far as the interval says"
     return busier_host(state, have, count).with_note(note)
 
 
 def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str, *, strong: bool) -> State:
+    """Return the state of recorded ranks among others of their kind."""
     job, have = transfers(state), len(state.graph.ranks)
     before = group_sizes(job.matches)
-    after, count, share = before.astype(np.float64), float(have), 1.0
-    alike = ""
+    after, pairs, share = before.astype(np.float64), np.array([op == "send_recv" for op in job.matches.op]), 1.0
+    notes = [] if wanted is None else _assumed(job, groups, have)
     if wanted is not None:
         grows = in_groups(job.matches, groups)
         after[grows] = np.rint(before[grows] * wanted / have)
-        count, axes = float(wanted), {}
-        if grows.all() and (before < have).any():
-            alike = "extrapolation: groups of some ranks grow as those of all; groups= says which, such as '*dp*'"
-        if strong:
-            state = with_shared_work(state, have / wanted, optimizer=False)
-    stages = 0
+        axes, count = {}, float(wanted)
+        state = with_shared_work(state, have / wanted, optimizer=False) if strong else state
+    else:
+        count = float(have)
     for axis, size in axes.items():
-        if axis == "pipeline":
-            ratio, stages = size / stages_of(state.graph)[0], size
-            grows = np.zeros(len(before), np.bool_)
-        else:
-            grows = groups_of_axis(state.graph, axis, groups)
-            ratio = size / float(np.median(before[grows]))
-            after[grows] = size
-        after[(before == have) & ~grows & (before > 2)] *= ratio  # groups of all ranks
-        count *= ratio
+        grows, had = _of_axis(state, axis, groups, before)
+        after[grows] = size
+        after[(before == have) & ~grows & ~pairs] *= size / had  # groups of all ranks
+        count *= size / had
+        notes += [f"extrapolation: {axis} parallel are taken to be {_labels(job, grows)}"] if grows.any() else []
         if strong:
-            state = _shared(state, job, 1 / ratio, axis, grows)
-            share /= ratio
-    whole = np.maximum(1, np.rint(after)).astype(np.int64)
-    growth = Growth(job, before, whole)
-    note = f"extrapolation: {have} ranks → {count:g}, by transfer formulas and the spread of arrivals"
+            state, share = _shared(state, job, had / size, axis, grows), share * had / size
+    growth = Growth(job, before, np.maximum(1, np.rint(after)).astype(np.int64))
+    notes = [f"extrapolation: {have} ranks → {count:g}, by transfer formulas and the spread of arrivals", *notes]
     state = later_joins(state, growth)
-    state = with_more_stages(state, stages, share) if stages else state
-    state = longer_transfers(_beside(state.with_note(note), count), growth)
-    return state.with_note(alike) if alike else state
+    state = with_more_stages(state, axes["pipeline"], share) if "pipeline" in axes else state
+    for note in notes:
+        state = state.with_note(note)
+    return longer_transfers(_beside(state, count), growth)
+
+
+def _assumed(job: Transfers, groups: str, have: int) -> list[str]:
+    """Return notes on what a number of ranks alone does not say."""
+    notes, sizes = [], group_sizes(job.matches)
+    pairs = np.array([op == "send_recv" for op in job.matches.op])
+    if in_groups(job.matches, groups).all() and (sizes[~pairs] < have).any():
+        notes += ["extrapolation: groups of some ranks grow as those of all; groups= says which, such as '*dp*'"]
+    if pairs.any():
+        notes += ["extrapolation: messages between two ranks stay as they are; pipeline= adds stages"]
+    return notes
+
+
+def _of_axis(state: State, axis: Axis, groups: str, before: Array) -> tuple[Array, float]:
+    """Return (the collectives whose groups are along an axis, how many ranks these have); none for a pipeline."""
+    if axis == "pipeline":
+        return np.zeros(len(before), np.bool_), stages_of(state.graph)[0]
+    grows = groups_of_axis(state.graph, axis, groups)
+    return grows, float(np.median(before[grows]))
+
+
+def _labels(job: Transfers, chosen: Array) -> str:
+    labels = sorted({label for label, each in zip(job.matches.group, chosen.tolist(), strict=True) if each})
+    return ", ".join(labels[:_SHOWN]) + (f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else "")
 
 
 def _shared(state: State, job: Transfers, factor: float, axis: Axis, grows: Array) -> State:

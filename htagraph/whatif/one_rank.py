@@ -1,4 +1,4 @@
-"""Gradients of a recording of one rank, and the all-reduces that data parallel ranks would add."""
+"""More ranks from a recording of one, which has no collectives: what data, tensor and pipeline parallel ranks add."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import step_lengths
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.weights import State, Unsure, checked
-from htagraph.whatif.growth import expected_last
+from htagraph.whatif.growth import expected_last, on_one_host
+from htagraph.whatif.layout import works_of
 from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
 
-__all__ = ["with_gradients_exchanged"]
+__all__ = ["with_activations_exchanged", "with_gradients_exchanged", "with_stages_of_one"]
 
 _decoded = msgspec.json.Decoder().decode
 
@@ -45,6 +46,9 @@ _FIRST_BUCKET, _BUCKET = 1 << 20, 25 << 20
 _LATE: Final = (0.0, 1.5)
 """Ends of how much later the last rank is, of what is expected from how steps of one rank differ: all ranks may be late
 in the same steps. Doubled, jobs with uneven steps have wider intervals."""
+_STAGE_ERROR = 0.15
+"""Relative error of the time for which a stage waits. Chosen: stages of equally many layers differ, as the first
+has the embedding and the last one the head. Doubled, such intervals are twice as wide."""
 _FEW_STEPS = 3
 """How many steps say how much steps differ. Chosen: two have one difference. Doubled, short recordings say nothing."""
 
@@ -56,7 +60,7 @@ class _End(NamedTuple):
     """Gradients that are ready before are of this step."""
     vertex: int
     """The optimizer's begin, or its first kernel's; where none was recorded, the last moment of the step."""
-    optimizer: bool
+    optimizer: bool = False
 
 
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
@@ -86,16 +90,70 @@ def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradi
         rows, size = _last_of_each(graph, rows, ends), np.full(len(ends), each)
     elif not len(rows):
         msg = (
-            "no collective is matched in the recording of one rank, and no shapes of gradients are recorded; record with "
-            "record_shapes=True, record two ranks, or give gradients_mb="
+            "no collective is matched in the recording of one rank, and no shapes of gradients are recorded; "
+            "record with record_shapes=True, record two ranks, or give gradients_mb="
         )
         raise SelectionError(msg)
-    transfers = partial(_transfer_ns, ranks=ranks, rate=rate, on_host=not graph.activities.on_device.any())
+    transfers = partial(_transfer_ns, ranks=ranks, rate=rate, on_host=on_one_host(state))
     state = _exchanged(state, (rows, size), ends, transfers, slowest)
     mb = size.sum() / max(len(ends), 1) / 1e6
-    return _with_late_ranks(state, ranks, ends).with_note(
+    return _with_late_ranks(state, ranks).with_note(
         f"extrapolation: 1 rank → {ranks}, which all-reduce {mb:,.3g} MB of gradients per step at {link}"
     )
+
+
+def with_activations_exchanged(state: State, ranks: int, gb_s: float | None, activations_mb: float | None) -> State:
+    """Return the state in which so many tensor parallel ranks all-reduce their activations, beside nothing else.
+
+    Args:
+        state: the weights of a job of one rank.
+        ranks: how many there are then.
+        gb_s: what moves between two ranks, 10^9 bytes/s; None for devices whose NVLink is known.
+        activations_mb: 10^6 bytes that are all-reduced per step; for a transformer, 4 x layers x tokens x width x
+            bytes of an element.
+
+    Raises:
+        SelectionError: the bytes or the bandwidth are not known.
+    """
+    if activations_mb is None:
+        msg = (
+            "tensor=: the recording of one rank does not show what tensor parallel ranks send; give activations_mb=, "
+            "for a transformer 4 x layers x tokens x width x bytes of an element, or record two ranks"
+        )
+        raise SelectionError(msg)
+    rate, slowest, link = _link(state.graph, gb_s)
+    size = checked(activations_mb, "activations_mb", above=True) * 1e6
+    took = _transfer_ns(size, ranks=ranks, rate=rate, on_host=on_one_host(state))
+    note = f"extrapolation: tensor parallel in {ranks}, which all-reduce {size / 1e6:,.3g} MB per step at {link}"
+    return _later_ends(state, took, slowest).with_note(note)
+
+
+def with_stages_of_one(state: State, stages: int, share: float, microbatches: int | None) -> State:
+    """Return the state of one of so many stages of a pipeline, with a `share` of the work of a step.
+
+    A step of m micro-batches takes m + p - 1 turns of a stage. What stages send is small, and left out.
+
+    Raises:
+        SelectionError: the number of micro-batches is not given.
+    """
+    if microbatches is None:
+        msg = "pipeline=: a recording of one rank shows no micro-batches; give microbatches=, or record two stages"
+        raise SelectionError(msg)
+    graph = state.graph
+    rows = graph.tree.outermost(works_of(graph, optimizer=True)[:-1])
+    work = share * float(graph.activities.duration[rows].sum()) / max(len(_ends(graph)), 1)
+    idle = (stages - 1) * work / checked(microbatches, "microbatches", least=1)
+    note = f"extrapolation: one of {stages} stages of equal work, {microbatches} micro-batches"
+    return _later_ends(state, idle, (1 / (1 + _STAGE_ERROR), 1 + _STAGE_ERROR)).with_note(note)
+
+
+def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
+    """Return the state in which each step's optimizer, or its end, is later by so much, and how far that may be off."""
+    vertices, gap = np.array([each.vertex for each in _ends(state.graph)], np.int64), state.gap.copy()
+    before = gap[vertices]
+    gap[vertices] += round(more_ns)
+    low, high = ((before + each * more_ns) / np.maximum(gap[vertices], 1) for each in off)
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
 
 
 def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[float, float], str]:
@@ -138,15 +196,15 @@ def _ends(graph: DependencyGraph) -> list[_End]:
     begins = np.sort(time[2 * steps])
     if not len(begins):
         last = graph.step_spans.end if len(graph.step_spans) else np.array([2 * int(np.argmax(time[1::2])) + 1])
-        return [_End(int(time[each]), int(each), False) for each in last]
+        return [_End(int(time[each]), int(each)) for each in last]
     kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))
     if not len(kernels):
-        return [_End(int(time[2 * each]), 2 * int(each), True) for each in steps[np.argsort(time[2 * steps])]]
+        return [_End(int(time[2 * each]), 2 * int(each), optimizer=True) for each in steps[np.argsort(time[2 * steps])]]
     launched = time[2 * acts.cause[kernels]]
     kernels, launched = kernels[np.argsort(launched)], np.sort(launched)
     at = np.searchsorted(launched, begins)
     return [
-        _End(int(begin), 2 * int(kernels[place]), True)
+        _End(int(begin), 2 * int(kernels[place]), optimizer=True)
         for begin, place in zip(begins, at, strict=True) if place < len(kernels)
     ]  # fmt: skip
 
@@ -233,14 +291,9 @@ def _buckets(size: Array) -> list[tuple[int, float]]:
     return made
 
 
-def _with_late_ranks(state: State, ranks: int, ends: list[_End]) -> State:
+def _with_late_ranks(state: State, ranks: int) -> State:
     """Return the state in which each step waits for the latest of as many ranks, whose steps differ as recorded."""
     steps = step_lengths(state.graph, state.graph.time, ends=True)[1]
-    vertices = np.array([each.vertex for each in ends], np.int64)
-    if len(steps) < _FEW_STEPS or not len(vertices):
+    if len(steps) < _FEW_STEPS:
         return state
-    gap = state.gap.copy()
-    before, later = gap[vertices], expected_last(ranks) * float(np.std(steps, ddof=1))
-    gap[vertices] += round(later)
-    low, high = ((before + each * later) / np.maximum(gap[vertices], 1) for each in _LATE)
-    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
+    return _later_ends(state, expected_last(ranks) * float(np.std(steps, ddof=1)), _LATE)
