@@ -56,6 +56,7 @@ from .graph.selection import Selection as Selection
 from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
 from .output import plot as plot
+from .output.export.chakra import to_chakra as to_chakra
 from .output.export.graphviz import to_graphviz as to_graphviz
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
@@ -80,6 +81,8 @@ from .trace.kineto.read import check_arguments as check_arguments
 from .trace.kineto.read import read_events as read_events
 from .trace.recording.profile import profile as profile
 from .trace.recording.profile import trace_handler as trace_handler
+from .whatif.capacity import Capacity as Capacity
+from .whatif.capacity import capacity as capacity
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

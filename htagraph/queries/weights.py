@@ -113,6 +113,8 @@ class State:
     """Communication that changes let begin sooner, one array per change."""
     unsure: tuple[Unsure, ...] = ()
     """How far predicted times may be off, one entry per change that predicts some."""
+    also: tuple[DependencyGraph, ...] = ()
+    """Other recordings of the job, such as with another batch."""
     shared_link: bool | None = None
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
 

@@ -77,12 +77,14 @@ def under(doubt: Doubt, state: State) -> State | None:
     return other if parts.waits is None else with_waits(other, parts.waits, parts.added[0], "another reading")
 
 
-def in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
+def in_runs(
+    state: State, length: Length, runs: Runs | None = None
+) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
     """Return a function of a reading: whether the job's runs tell how long it is then, and how long; None for no doubt.
 
     A reading changes little, and is replayed without a pass over all edges.
     """
-    graph, runs, time = state.graph, runs_of_state(state), np.zeros(state.graph.vertex_count, np.int64)
+    graph, runs, time = state.graph, runs or runs_of_state(state), np.zeros(state.graph.vertex_count, np.int64)
     marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
     places, (lag, gap) = runs.place[marks], (Parts.of(each, classed=False) for each in (state.lag, state.gap))
 
