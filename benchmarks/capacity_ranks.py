@@ -160,6 +160,8 @@ def judged(folder: Path, grown: Grown, few: int, many: int) -> dict[str, Any]:
     graph = hg.load(folder / str(few) / "run1")
     asked = many if grown.asked == "n" else many // int(grown.settings.get("tensor", 1))
     options: dict[str, Any] = {grown.asked: asked} | ({"strong": True} if grown.strong else {})
+    if grown.asked == "data":
+        options["groups"] = "[34] *"  # gloo's groups along the other dimension, which no label names
     if few == 1:
         options["bandwidth_gb_s"] = grown.settings.get("mbit", FREE_MBIT) / 8000
     row = {"before": float(np.mean(recorded_ms(folder / str(few)))), "truth": truth}

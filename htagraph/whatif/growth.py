@@ -88,12 +88,8 @@ def longer_transfers(state: State, growth: Growth) -> State:
     lags = state.lag.copy()
     lags[transfers.edges] = np.where(lag > 0, np.rint(usual), lag)
     owner = state.graph.edges.activity[transfers.edges[known]].astype(np.int64)
-    return _unsure(replace(state, lag=lags), owner, least[known] / usual[known], most[known] / usual[known])
-
-
-def _unsure(state: State, rows: Array, low: Array, high: Array, vertices: Array | None = None) -> State:
-    """Return the state whose predicted times may be off by these factors."""
-    return replace(state, unsure=(*state.unsure, Unsure(rows, low, high, *([] if vertices is None else [vertices]))))
+    unsure = Unsure(owner, least[known] / usual[known], most[known] / usual[known])
+    return replace(state, lag=lags, unsure=(*state.unsure, unsure))
 
 
 def _latency_shares(transfers: Transfers, lag: Array) -> Array:
@@ -138,18 +134,21 @@ def later_joins(state: State, growth: Growth) -> State:
     vertices, later, off = joined(parts, 3)
     gap = state.gap.copy()
     gap[vertices] = np.maximum(0, gap[vertices] + np.rint(later)).astype(np.int64)
-    off = np.minimum(off / np.maximum(gap[vertices], 1), 1)
-    return _unsure(replace(state, gap=gap), vertices[:0], 1 - off, 1 + off, vertices)
+    off = np.minimum(off / np.maximum(gap[vertices], 1), 1).astype(np.float64)
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], 1 - off, 1 + off, vertices)))
 
 
-def busier_host(state: State, have: int, wanted: float) -> State:
-    """Return the state in which more ranks share the cores of one host, with what that leaves open.
+def busier_host(state: State, wanted: float) -> State:
+    """Return the state in which more ranks share the cores of the host that all recorded ones share, if they do.
 
     How many cores there are, no recording shows. Code of the host that is shorter than a scheduler's turn competes for
     them; what takes longer may have slept, waited for input or another device. The interval ends at a host with enough
     cores, and at one that has no more than ranks were recorded.
     """
-    time, edges, crowd = own_time(state, {"kind": "host"}), state.graph.edges, wanted / have
+    crowd = wanted / len(state.graph.ranks)
+    if not on_one_host(state) or crowd <= 1:
+        return state
+    time, edges = own_time(state, {"kind": "host"}), state.graph.edges
     longest = np.zeros(len(state.graph.activities) + 1, np.int64)
     np.maximum.at(longest, edges.activity[time.edges], state.lag[time.edges])
     short = longest[edges.activity[time.edges]] < LIMITS.turn_ns
@@ -159,7 +158,9 @@ def busier_host(state: State, have: int, wanted: float) -> State:
     state = with_factor(state, OwnTime(rows, time.fixed[short], gaps), usual)
     owner = np.unique(edges.activity[rows][of_kind(state.graph, EdgeKind.BODY)[rows]]).astype(np.int64)
     count = len(owner) + len(gaps)
-    return _unsure(state, owner, np.full(count, 1 / usual), np.full(count, crowd / usual), gaps)
+    unsure = Unsure(owner, np.full(count, 1 / usual), np.full(count, crowd / usual), gaps)
+    note = "all ranks share one host, as recorded: its network, and its cores as far as the interval says"
+    return replace(state, unsure=(*state.unsure, unsure)).with_note(note)
 
 
 def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
@@ -25,13 +26,14 @@ __all__ = [
 
 Axis: TypeAlias = Literal["data", "tensor", "pipeline"]
 
-_WORDS: Final = {
-    "data": {"dp", "data", "ddp", "fsdp", "dpcp", "replicate", "shard", "zero"},
-    "tensor": {"tp", "tensor", "mp", "model"},
+_WORDS: Final[dict[Axis, set[str]]] = {
+    "data": {"dp", "data", "ddp", "fsdp", "dpcp"},
+    "tensor": {"tp", "tensor"},
     "pipeline": {"pp", "pipe", "pipeline", "embd", "embedding"},
-    "expert": {"ep", "expert", "moe"},
 }
 """Words of labels of process groups by axis, as PyTorch's meshes, Megatron and DeepSpeed name them."""
+_SHOWN = 8
+"""Process groups that a refusal names. Chosen: enough to see how they are named. Doubled, messages are longer."""
 _SHRINKS: Final = 0.12
 """How much of the time that half of the work saves may be lost, because smaller kernels use a device less well.
 Source: models with half the batch take 0.43 to 0.55 of the time (NeuSight 6945927, 21 pairs on 7 devices; one of a
@@ -62,71 +64,51 @@ def in_groups(matches: Matches, pattern: str) -> npt.NDArray[np.bool_]:
 def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> npt.NDArray[np.bool_]:
     """Return True for each collective of the process groups of an axis of the layout.
 
-    A label that names an axis says it. Where labels say nothing and all groups lie alike among the ranks, the job has
-    one axis. Of two kinds of groups, ranks that follow each other are tensor parallel, and the others data parallel,
-    as Megatron and meshes whose last dimension is the tensor's number them. A `pattern` for labels overrides all that.
+    Labels that name this axis and no other say it, or a `pattern` for labels; how groups lie among ranks does not.
 
     Raises:
-        SelectionError: the groups do not tell.
+        SelectionError: the groups do not tell, or differ in size, as those of two axes do.
     """
     matches = graph.matches
     assert matches is not None  # the job has transfers
     chosen = in_groups(matches, pattern)
-    if pattern != "*":
-        return chosen
-    axis_of = {label: _axis_of_label(label) for label in set(matches.group)}
-    if axis not in axis_of.values():
-        axis_of |= _axes_by_place(graph, {label for label, named in axis_of.items() if not named}, axis)
-    chosen = np.array([axis_of[label] == axis for label in matches.group], np.bool_)
     chosen &= np.array([op != "send_recv" for op in matches.op], np.bool_)
-    if not chosen.any():
-        known = ", ".join(f"{label}{f' ({each})' if each else ''}" for label, each in sorted(axis_of.items())[:8])
-        msg = f"{axis}=: the recording does not show which process groups are {axis} parallel; groups= says so: {known}"
+    if pattern == "*":
+        chosen &= np.array([_axes_of(label) == [axis] for label in matches.group], np.bool_)
+    sizes = np.unique(group_sizes(matches)[chosen])
+    if len(sizes) != 1:
+        why = f"these have {' and '.join(map(str, sizes))} ranks" if len(sizes) else "the recording does not show it"
+        known = ", ".join(sorted(set(matches.group))[:_SHOWN])
+        msg = f"{axis}=: which process groups are {axis} parallel? {why}; groups= says which, such as of {known}"
         raise SelectionError(msg)
     return chosen
 
 
-def _axis_of_label(label: str) -> str:
+def _axes_of(label: str) -> list[Axis]:
     words = set(re.findall("[a-z]+", label.lower()))
-    return next((axis for axis, known in _WORDS.items() if words & known), "")
-
-
-def _axes_by_place(graph: DependencyGraph, labels: set[str], asked: str) -> dict[str, str]:
-    """Return the axis of groups by how their ranks lie: whether they follow each other."""
-    matches = graph.matches
-    assert matches is not None
-    group, rank = np.array(matches.group), graph.activities.rank[matches.activity]
-    kept = np.array([op != "send_recv" for op in matches.op], np.bool_)
-    follow, whole = dict[str, bool](), len(graph.ranks)
-    for label in sorted(labels & set(group[kept].tolist())):
-        ranks = np.unique(rank[(group == label)[matches.collective]])
-        if len(ranks) < whole or len(labels) == 1:
-            follow[label] = bool((np.diff(ranks) == 1).all())
-    if not follow:  # groups of all ranks alone
-        follow = dict.fromkeys(labels & set(group[kept].tolist()), True)
-    if len(set(follow.values())) < 2:
-        return dict.fromkeys(follow, asked)
-    return {label: "tensor" if near else "data" for label, near in follow.items()}
+    return [axis for axis, known in _WORDS.items() if words & known]
 
 
 def stages_of(graph: DependencyGraph) -> tuple[int, float]:
-    """Return (how many stages the job's pipelines have, how many micro-batches a step has); (1, 0) without messages."""
+    """Return (how many stages the job's pipelines have, how many micro-batches a step has); (1, 0) without messages.
+
+    Raises:
+        SelectionError: messages do not go along a line of stages, as those of interleaved stages and of rings.
+    """
     matches = graph.matches
-    if matches is None:
-        return 1, 0.0
-    pairs = np.array([op == "send_recv" for op in matches.op], np.bool_)
-    rank = graph.activities.rank[matches.activity]
-    ends = {each: set(rank[(np.array(matches.group) == each)[matches.collective]].tolist())
-            for each in {matches.group[at] for at in np.flatnonzero(pairs)}}  # fmt: skip
-    chains: list[set[int]] = []
-    for both in ends.values():
-        near = [chain for chain in chains if chain & both]
-        chains = [chain for chain in chains if not chain & both] + [both.union(*near)]
-    if not chains:
-        return 1, 0.0
-    each = [matches.group[at] for at in np.flatnonzero(pairs)]
+    assert matches is not None  # the job has transfers
+    count = Counter(label for label, op in zip(matches.group, matches.op, strict=True) if op == "send_recv")
+    rank, group = graph.activities.rank[matches.activity], np.array(matches.group)[matches.collective]
+    pairs = {frozenset(rank[group == label].tolist()) for label in count}
+    lines: list[frozenset[int]] = []
+    for pair in pairs:
+        near = [line for line in lines if line & pair]
+        lines = [line for line in lines if not line & pair] + [pair.union(*near)]
+    if len(pairs) != sum(len(line) - 1 for line in lines):
+        msg = "pipeline=: messages between ranks form rings, as of interleaved stages, for which no formula is known"
+        raise SelectionError(msg)
     steps = max(len(np.unique(graph.step_spans.step)), 1)
-    return max(map(len, chains)), float(np.median([each.count(label) for label in ends])) / steps
+    return max(map(len, lines), default=1), float(np.median(list(count.values()) or [0])) / steps
 
 
 def works_of(graph: DependencyGraph, *, optimizer: bool) -> npt.NDArray[np.bool_]:

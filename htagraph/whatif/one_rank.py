@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from math import log2, prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.flops import element_bytes
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_gradient_ready, is_optimizer, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -53,16 +54,6 @@ _FEW_STEPS = 3
 """How many steps say how much steps differ. Chosen: two have one difference. Doubled, short recordings say nothing."""
 
 
-class _End(NamedTuple):
-    """Where a step needs its gradients."""
-
-    limit_ns: int
-    """Gradients that are ready before are of this step."""
-    vertex: int
-    """The optimizer's begin, or its first kernel's; where none was recorded, the last moment of the step."""
-    optimizer: bool = False
-
-
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
     """Return the state in which so many ranks all-reduce their gradients, in buckets beside backward.
 
@@ -79,26 +70,15 @@ def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradi
     Raises:
         SelectionError: sizes or the bandwidth are not known.
     """
-    graph = state.graph
-    if ranks == 1:
-        return state
-    rate, slowest, link = _link(graph, gb_s)
-    rows, size = _gradients(graph)
-    ends = _ends(graph)
+    rate, off, link = _link(state.graph, gb_s)
+    transfer = partial(_transfer_ns, ranks=ranks, rate=rate, on_host=on_one_host(state))
     if gradients_mb is not None:
-        each = checked(gradients_mb, "gradients_mb", above=True) * 1e6
-        rows, size = _last_of_each(graph, rows, ends), np.full(len(ends), each)
-    elif not len(rows):
-        msg = (
-            "no collective is matched in the recording of one rank, and no shapes of gradients are recorded; "
-            "record with record_shapes=True, record two ranks, or give gradients_mb="
-        )
-        raise SelectionError(msg)
-    transfers = partial(_transfer_ns, ranks=ranks, rate=rate, on_host=on_one_host(state))
-    state = _exchanged(state, (rows, size), ends, transfers, slowest)
-    mb = size.sum() / max(len(ends), 1) / 1e6
+        size = checked(gradients_mb, "gradients_mb", above=True) * 1e6
+        state = _later_ends(state, transfer(size), (0.0, off[1]))
+    else:
+        state, size = _exchanged(state, transfer, off)
     return _with_late_ranks(state, ranks).with_note(
-        f"extrapolation: 1 rank → {ranks}, which all-reduce {mb:,.3g} MB of gradients per step at {link}"
+        f"extrapolation: 1 rank → {ranks}, which all-reduce {size / 1e6:,.3g} MB of gradients per step at {link}"
     )
 
 
@@ -121,11 +101,11 @@ def with_activations_exchanged(state: State, ranks: int, gb_s: float | None, act
             "for a transformer 4 x layers x tokens x width x bytes of an element, or record two ranks"
         )
         raise SelectionError(msg)
-    rate, slowest, link = _link(state.graph, gb_s)
+    rate, off, link = _link(state.graph, gb_s)
     size = checked(activations_mb, "activations_mb", above=True) * 1e6
     took = _transfer_ns(size, ranks=ranks, rate=rate, on_host=on_one_host(state))
     note = f"extrapolation: tensor parallel in {ranks}, which all-reduce {size / 1e6:,.3g} MB per step at {link}"
-    return _later_ends(state, took, slowest).with_note(note)
+    return _later_ends(state, took, off).with_note(note)
 
 
 def with_stages_of_one(state: State, stages: int, share: float, microbatches: int | None) -> State:
@@ -141,7 +121,7 @@ def with_stages_of_one(state: State, stages: int, share: float, microbatches: in
         raise SelectionError(msg)
     graph = state.graph
     rows = graph.tree.outermost(works_of(graph, optimizer=True)[:-1])
-    work = share * float(graph.activities.duration[rows].sum()) / max(len(_ends(graph)), 1)
+    work = share * float(graph.activities.duration[rows].sum()) / max(len(graph.step_spans), 1)
     idle = (stages - 1) * work / checked(microbatches, "microbatches", least=1)
     note = f"extrapolation: one of {stages} stages of equal work, {microbatches} micro-batches"
     return _later_ends(state, idle, (1 / (1 + _STAGE_ERROR), 1 + _STAGE_ERROR)).with_note(note)
@@ -149,7 +129,9 @@ def with_stages_of_one(state: State, stages: int, share: float, microbatches: in
 
 def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
     """Return the state in which each step's optimizer, or its end, is later by so much, and how far that may be off."""
-    vertices, gap = np.array([each.vertex for each in _ends(state.graph)], np.int64), state.gap.copy()
+    graph, gap, vertices = state.graph, state.gap.copy(), np.unique(_optimizers(state.graph)[1])
+    if not len(vertices):
+        vertices = graph.step_spans.end if len(graph.step_spans) else 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
     before = gap[vertices]
     gap[vertices] += round(more_ns)
     low, high = ((before + each * more_ns) / np.maximum(gap[vertices], 1) for each in off)
@@ -189,34 +171,24 @@ def _bytes(dims: bytes | None, types: bytes | None) -> float:
     return float(prod(shapes[0]) * (element_bytes(str(kinds[0])) if kinds else 0))
 
 
-def _ends(graph: DependencyGraph) -> list[_End]:
-    """Return where each step needs its gradients."""
-    acts, time = graph.activities, graph.time
-    steps = graph.tree.outermost(names_that(is_optimizer, graph.names)[acts.name])
-    begins = np.sort(time[2 * steps])
-    if not len(begins):
-        last = graph.step_spans.end if len(graph.step_spans) else np.array([2 * int(np.argmax(time[1::2])) + 1])
-        return [_End(int(time[each]), int(each)) for each in last]
-    kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))
+def _optimizers(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (when each step asks for its gradients, what needs them: the optimizer, its first kernel on devices)."""
+    asks = graph.tree.outermost(names_that(is_optimizer, graph.names)[graph.activities.name])
+    begins, (kernels, launched) = np.sort(graph.time[2 * asks]), _launched(graph)
     if not len(kernels):
-        return [_End(int(time[2 * each]), 2 * int(each), optimizer=True) for each in steps[np.argsort(time[2 * steps])]]
-    launched = time[2 * acts.cause[kernels]]
-    kernels, launched = kernels[np.argsort(launched)], np.sort(launched)
-    at = np.searchsorted(launched, begins)
-    return [
-        _End(int(begin), 2 * int(kernels[place]), optimizer=True)
-        for begin, place in zip(begins, at, strict=True) if place < len(kernels)
-    ]  # fmt: skip
+        return begins, 2 * asks[np.argsort(graph.time[2 * asks])]
+    place = np.searchsorted(launched, begins)
+    kept = place < len(kernels)
+    return begins[kept], 2 * kernels[place[kept]]
 
 
-def _last_of_each(graph: DependencyGraph, rows: Array, ends: list[_End]) -> Array:
-    """Return, per step, the last gradient before its end, or the last work at all where no gradient is known."""
-    acts, time = graph.activities, graph.time
-    if not len(rows):
-        rows = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION)))
-        rows = rows[np.argsort(time[2 * rows + 1], kind="stable")]
-    at = np.searchsorted(time[2 * rows + 1], [each.limit_ns for each in ends], side="right") - 1
-    return rows[np.maximum(at, 0)]
+def _launched(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (kernels, when each was launched), in that order."""
+    acts = graph.activities
+    kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))
+    launched = graph.time[2 * acts.cause[kernels]]
+    order = np.argsort(launched, kind="stable")
+    return kernels[order], launched[order]
 
 
 def _transfer_ns(size: float, *, ranks: int, rate: float, on_host: bool) -> float:
@@ -226,61 +198,40 @@ def _transfer_ns(size: float, *, ranks: int, rate: float, on_host: bool) -> floa
     return float(link_share("all_reduce", ranks)) * size / rate + _LATENCY_NS[0] * log2(ranks)
 
 
-def _exchanged(
-    state: State, gradients: tuple[Array, Array], ends: list[_End], transfer: Callable[[float], float],
-    off: tuple[float, float],
-) -> State:  # fmt: skip
-    """Return the state in which each step's end waits for its buckets, one of which is transferred after the other."""
-    rows, size = gradients
-    ready = _ready(state.graph, rows)
-    source, target, lag, owner, gap = [], [], [], [], state.gap.copy()
-    first, of_step = 0, np.searchsorted([each.limit_ns for each in ends], state.graph.time[2 * rows + 1])
-    for number, end in enumerate(ends):
-        last = int(np.searchsorted(of_step, number, side="right"))
-        buckets = _buckets(size[first:last])
-        left = np.cumsum([transfer(each) for _, each in buckets][::-1])[::-1]
-        at = [first + each for each, _ in buckets]
-        first = last
-        if end.optimizer:
-            source += [int(ready[each]) for each in at]
-            target += [end.vertex] * len(at)
-            lag += left.tolist()
-            owner += [int(rows[each]) for each in at]
-        elif at:
-            over = max(int(state.graph.time[ready[each]]) + more for each, more in zip(at, left, strict=True))
-            gap[end.vertex] += max(0, round(over - int(state.graph.time[end.vertex])))
-    state = replace(state, gap=gap)
-    vertices = np.array([each.vertex for each in ends if not each.optimizer], np.int64)
-    if source:
-        lags = np.rint(np.array(lag)).astype(np.int64)
-        new = Edges.of(np.array(source), np.array(target), lags, EdgeKind.COLLECTIVE, Provenance.INFERRED,
-                       activity=np.array(owner))  # fmt: skip
-        state = with_other_edges(state, None, new, "scale_ranks")
-    activities = np.unique(np.array(owner, np.int64))
-    count = len(activities) + len(vertices)
-    ends_of = Unsure(activities, np.full(count, off[0]), np.full(count, off[1]), vertices)
-    return replace(state, unsure=(*state.unsure, ends_of))
-
-
-def _ready(graph: DependencyGraph, rows: Array) -> Array:
-    """Return the vertex at which each gradient is ready: the end of its operator, or of the last kernel before that."""
-    acts, time = graph.activities, graph.time
-    kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))
-    if not len(kernels):
-        return 2 * rows + 1
-    launched = time[2 * acts.cause[kernels]]
-    order = np.argsort(launched, kind="stable")
-    at = np.searchsorted(launched[order], time[2 * rows + 1]) - 1
-    return np.where(at >= 0, 2 * kernels[order][np.maximum(at, 0)] + 1, 2 * rows + 1)
+def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[float, float]) -> tuple[State, float]:
+    """Return the state in which each step's end waits for its buckets, one transferred after the other, and bytes."""
+    graph = state.graph
+    rows, size = _gradients(graph)
+    begins, vertices = _optimizers(graph)
+    if not len(rows) or not len(begins):
+        msg = (
+            "no collective is matched in the recording of one rank, and it does not show gradients with shapes and "
+            "an optimizer; record with record_shapes=True, record two ranks, or give gradients_mb="
+        )
+        raise SelectionError(msg)
+    kernels, launched = _launched(graph)
+    ended = graph.time[2 * rows + 1]
+    last = np.searchsorted(launched, ended) - 1  # the last kernel that was launched for a gradient
+    ready = np.where(last >= 0, 2 * kernels[last] + 1, 2 * rows + 1) if len(kernels) else 2 * rows + 1
+    edges = list[tuple[int, int, float, int]]()
+    bounds = [0, *np.searchsorted(ended, begins, side="right").tolist()]
+    for (first, end), vertex in zip(pairwise(bounds), vertices.tolist(), strict=True):
+        left = 0.0
+        for place, each in reversed(_buckets(size[first:end])):
+            left += transfer(each)
+            edges.append((int(ready[first + place]), vertex, left, int(rows[first + place])))
+    source, target, lag, owner = (np.array(each) for each in zip(*edges, strict=True))
+    new = Edges.of(source, target, np.rint(lag).astype(np.int64), EdgeKind.COLLECTIVE, Provenance.INFERRED,
+                   activity=owner)  # fmt: skip
+    state = with_other_edges(state, None, new, "scale_ranks")
+    low, high = (np.full(len(owner), each) for each in off)
+    return replace(state, unsure=(*state.unsure, Unsure(owner, low, high))), float(size[: bounds[-1]].sum()) / len(
+        begins
+    )
 
 
 def _buckets(size: Array) -> list[tuple[int, float]]:
-    """Return (the place of the last gradient, bytes) of each bucket.
-
-    Example:
-        >>> _buckets(np.array([1e6, 1e6, 1e7]))
-        [(1, 2000000.0), (2, 10000000.0)]
-    """
+    """Return (the place of the last gradient, bytes) of each bucket."""
     made: list[tuple[int, float]] = []
     full = 0.0
     for place, each in enumerate(size.tolist()):

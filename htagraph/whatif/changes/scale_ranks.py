@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TypedDict, Unpack
 
 import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.queries.weights import ChangeError, State, checked, weighed
-from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, on_one_host
+from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers
 from htagraph.whatif.layout import (
     Axis,
     group_sizes,
@@ -77,7 +76,7 @@ def scale_ranks(
     Example:
         >>> import htagraph as hg
         >>> job = hg.what_if(hg.load("data/demo"))
-        >>> job.scale_ranks(16).run().speedup < job.scale_ranks(data=8).run().speedup < 1
+        >>> job.scale_ranks(16).run().speedup < job.scale_ranks(8).run().speedup < 1
         True
     """
     axes: dict[Axis, int] = {
@@ -90,33 +89,27 @@ def scale_ranks(
     if not len(transfer_edges(state.graph)[0]):
         if len(state.graph.ranks) > 1:
             transfers(state)  # raises: no collective is matched
-        return _from_one(state, axes or {"data": wanted or 1}, sizes, strong=strong)
+        (axis, size), *more = axes.items() or [("data", wanted or 1)]
+        if more:
+            msg = "scale_ranks: from a recording of one rank, only one of data=, tensor= and pipeline= is known"
+            raise ChangeError(msg)
+        return _from_one(state, axis, size, sizes, strong=strong)
     return _grown(state, wanted, axes, groups, strong=strong)
 
 
-def _from_one(state: State, axes: dict[Axis, int], sizes: Sizes, *, strong: bool) -> State:
-    """Return the state of one rank among others of its kind, and what these would send."""
-    rate, count = sizes.get("bandwidth_gb_s"), prod(axes.values())
-    for axis, size in axes.items():
-        state = with_shared_work(state, 1 / size, optimizer=axis != "data") if strong and size > 1 else state
-    for axis, size in axes.items():
-        if axis == "data" and size > 1:
-            state = with_gradients_exchanged(state, size, rate, sizes.get("gradients_mb"))
-        elif axis == "tensor" and size > 1:
-            state = with_activations_exchanged(state, size, rate, sizes.get("activations_mb"))
-        elif size > 1:
-            share = 1 / count if strong else 1.0
-            state = with_stages_of_one(state, size, share, sizes.get("microbatches"))
-    return _beside(state, count)
-
-
-def _beside(state: State, count: float) -> State:
-    """Return the state in which all ranks share the host that the recorded ones share."""
-    have = len(state.graph.ranks)
-    if not on_one_host(state) or count <= have:
+def _from_one(state: State, axis: Axis, size: int, sizes: Sizes, *, strong: bool) -> State:
+    """Return the state of one rank among others of its kind along one axis, and what these would send."""
+    rate = sizes.get("bandwidth_gb_s")
+    if size == 1:
         return state
-    note = "all ranks share one host, as recorded: its network, and its cores as far as the interval says"
-    return busier_host(state, have, count).with_note(note)
+    state = with_shared_work(state, 1 / size, optimizer=axis != "data") if strong else state
+    if axis == "data":
+        state = with_gradients_exchanged(state, size, rate, sizes.get("gradients_mb"))
+    elif axis == "tensor":
+        state = with_activations_exchanged(state, size, rate, sizes.get("activations_mb"))
+    else:
+        state = with_stages_of_one(state, size, 1 / size if strong else 1.0, sizes.get("microbatches"))
+    return busier_host(state, size)
 
 
 def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str, *, strong: bool) -> State:
@@ -137,7 +130,8 @@ def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str,
         after[grows] = size
         after[(before == have) & ~grows & ~pairs] *= size / had  # groups of all ranks
         count *= size / had
-        notes += [f"extrapolation: {axis} parallel are taken to be {_labels(job, grows)}"] if grows.any() else []
+        labels = sorted({job.matches.group[at] for at in np.flatnonzero(grows)})
+        notes += [f"extrapolation: {axis} parallel are taken to be {', '.join(labels[:_SHOWN])}"] if labels else []
         if strong:
             state, share = _shared(state, job, had / size, axis, grows), share * had / size
     growth = Growth(job, before, np.maximum(1, np.rint(after)).astype(np.int64))
@@ -146,7 +140,7 @@ def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str,
     state = with_more_stages(state, axes["pipeline"], share) if "pipeline" in axes else state
     for note in notes:
         state = state.with_note(note)
-    return longer_transfers(_beside(state, count), growth)
+    return longer_transfers(busier_host(state, count), growth)
 
 
 def _assumed(job: Transfers, groups: str, have: int) -> list[str]:
@@ -166,11 +160,6 @@ def _of_axis(state: State, axis: Axis, groups: str, before: Array) -> tuple[Arra
         return np.zeros(len(before), np.bool_), stages_of(state.graph)[0]
     grows = groups_of_axis(state.graph, axis, groups)
     return grows, float(np.median(before[grows]))
-
-
-def _labels(job: Transfers, chosen: Array) -> str:
-    labels = sorted({label for label, each in zip(job.matches.group, chosen.tolist(), strict=True) if each})
-    return ", ".join(labels[:_SHOWN]) + (f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else "")
 
 
 def _shared(state: State, job: Transfers, factor: float, axis: Axis, grows: Array) -> State:
