@@ -40,6 +40,8 @@ class Grown(NamedTuple):
     """Keyword of `scale_ranks` that grows."""
     strong: bool = False
     """Whether the ranks share the work that there is."""
+    groups: str = "*"
+    """The groups that grow, which no label of gloo's names."""
 
 
 FREE_MBIT = 20_000
@@ -71,10 +73,11 @@ JOBS = {
         "communication.pipeline", {"micro": 8, "stages": 48, "mbit": 2000}, asked="pipeline", strong=True),
     "1f1b_strong": Grown("communication.pipeline", {"micro": 8, "stages": 32, "schedule": "1f1b", "mbit": 2000},
                          asked="pipeline", strong=True),
-    "grid_data": Grown("communication.grid", {"tensor": 2, "attn_ms": 6, "back_ms": 10, "mbit": 2000}, (4, 8), "data"),
+    "grid_data": Grown("communication.grid", {"tensor": 2, "attn_ms": 6, "back_ms": 10, "mbit": 2000}, (4, 8), "data",
+                       groups="[34] *"),
     "grid_data_large": Grown(
         "communication.grid", {"tensor": 2, "attn_ms": 5, "back_ms": 8, "gradient": 120_000, "mbit": 4000}, (4, 8),
-        "data"),
+        groups="0 *"),
     "ddp_free_heavy": Grown("training.training", {**DDP, "width": 384}, FROM_ONE),
     "ddp_slow": Grown("training.training", {**DDP, "width": 128, "slow": {"1": 1.3}, "mbit": 2000}),
     "language": Grown("real_work.language", {"width": 64, "layers": 2, "seq": 32}),
@@ -159,9 +162,7 @@ def judged(folder: Path, grown: Grown, few: int, many: int) -> dict[str, Any]:
     truth = float(np.mean(recorded_ms(folder / str(many))))
     graph = hg.load(folder / str(few) / "run1")
     asked = many if grown.asked == "n" else many // int(grown.settings.get("tensor", 1))
-    options: dict[str, Any] = {grown.asked: asked} | ({"strong": True} if grown.strong else {})
-    if grown.asked == "data":
-        options["groups"] = "[34] *"  # gloo's groups along the other dimension, which no label names
+    options: dict[str, Any] = {grown.asked: asked, "groups": grown.groups} | ({"strong": True} if grown.strong else {})
     if few == 1:
         options["bandwidth_gb_s"] = grown.settings.get("mbit", FREE_MBIT) / 8000
     row = {"before": float(np.mean(recorded_ms(folder / str(few)))), "truth": truth}

@@ -134,8 +134,9 @@ def later_joins(state: State, growth: Growth) -> State:
     vertices, later, off = joined(parts, 3)
     gap = state.gap.copy()
     gap[vertices] = np.maximum(0, gap[vertices] + np.rint(later)).astype(np.int64)
-    off = np.minimum(off / np.maximum(gap[vertices], 1), 1).astype(np.float64)
-    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], 1 - off, 1 + off, vertices)))
+    part = np.minimum(off / np.maximum(gap[vertices], 1), 1.0)
+    low, high = (np.asarray(1 + each * part, np.float64) for each in (-1, 1))
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
 
 
 def busier_host(state: State, wanted: float) -> State:

@@ -32,8 +32,6 @@ _WORDS: Final[dict[Axis, set[str]]] = {
     "pipeline": {"pp", "pipe", "pipeline", "embd", "embedding"},
 }
 """Words of labels of process groups by axis, as PyTorch's meshes, Megatron and DeepSpeed name them."""
-_SHOWN = 8
-"""Process groups that a refusal names. Chosen: enough to see how they are named. Doubled, messages are longer."""
 _SHRINKS: Final = 0.12
 """How much of the time that half of the work saves may be lost, because smaller kernels use a device less well.
 Source: models with half the batch take 0.43 to 0.55 of the time (NeuSight 6945927, 21 pairs on 7 devices; one of a
@@ -78,8 +76,7 @@ def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> npt.NDAr
     sizes = np.unique(group_sizes(matches)[chosen])
     if len(sizes) != 1:
         why = f"these have {' and '.join(map(str, sizes))} ranks" if len(sizes) else "the recording does not show it"
-        known = ", ".join(sorted(set(matches.group))[:_SHOWN])
-        msg = f"{axis}=: which process groups are {axis} parallel? {why}; groups= says which, such as of {known}"
+        msg = f"{axis}=: which process groups are {axis} parallel? {why}; groups= says it, such as {matches.group[0]!r}"
         raise SelectionError(msg)
     return chosen
 

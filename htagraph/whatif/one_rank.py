@@ -149,7 +149,8 @@ def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[floa
         msg = "no collective of one rank shows its network; give bandwidth_gb_s=, or record two ranks"
         raise SelectionError(msg)
     rate = _LINKS[known[0]]
-    return rate, (1 / (1 + _LINK_ERROR), _SLOWEST_LINK), f"{rate:g} GB/s, as NVLink between {known[0]}; bandwidth_gb_s="
+    said = f"{rate:g} GB/s, as NVLink between {known[0]} (bandwidth_gb_s= says another)"
+    return rate, (1 / (1 + _LINK_ERROR), _SLOWEST_LINK), said
 
 
 def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:

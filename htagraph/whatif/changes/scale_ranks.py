@@ -22,12 +22,11 @@ from htagraph.whatif.links import Transfers, transfer_edges, transfers
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
 
 __all__ = ["scale_ranks"]
+_DATA: Axis = "data"
+"""What the ranks of a number alone are to each other, where a recording of one shows none."""
 
-_SHOWN = 3
-"""Process groups that a note names. Chosen: enough to see which are meant. Doubled, notes are longer."""
 
-
-class Sizes(TypedDict, total=False):
+class Asked(TypedDict, total=False):
     """How many ranks the axes of a job's layout have, and what a recording of one rank does not show."""
 
     data: int
@@ -40,14 +39,14 @@ class Sizes(TypedDict, total=False):
 
 
 def scale_ranks(
-    state: State, n: int | None = None, *, groups: str = "*", strong: bool = False, **sizes: Unpack[Sizes]
+    state: State, n: int | None = None, *, groups: str = "*", strong: bool = False, **sizes: Unpack[Asked]
 ) -> State:
     """Return the state of the job on `n` ranks that all do what the recorded ones do: an extrapolation, noted as such.
 
     A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded; with `data`, `tensor` or
     `pipeline`, the groups of that axis get this size, and R grows with them. Of each transfer, the part that bytes
     explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``, and the latency grows as the depth
-    of a tree, ``log2 p``. Ranks of one host send through one network: there, transfers grow as ``p - 1``. Sizes stay
+    of a tree, ``log2 p``. Ranks of one host send through one network: there, transfers grow as ``p - 1``. Asked stay
     (weak scaling); with `strong`, the ranks share the work that there is.
 
     Among more ranks, the last rank arrives later: the JOIN of each collective moves by the growth of the expected
@@ -89,7 +88,7 @@ def scale_ranks(
     if not len(transfer_edges(state.graph)[0]):
         if len(state.graph.ranks) > 1:
             transfers(state)  # raises: no collective is matched
-        (axis, size), *more = axes.items() or [("data", wanted or 1)]
+        (axis, size), *more = axes.items() if axes else {_DATA: wanted or 1}.items()
         if more:
             msg = "scale_ranks: from a recording of one rank, only one of data=, tensor= and pipeline= is known"
             raise ChangeError(msg)
@@ -97,7 +96,7 @@ def scale_ranks(
     return _grown(state, wanted, axes, groups, strong=strong)
 
 
-def _from_one(state: State, axis: Axis, size: int, sizes: Sizes, *, strong: bool) -> State:
+def _from_one(state: State, axis: Axis, size: int, sizes: Asked, *, strong: bool) -> State:
     """Return the state of one rank among others of its kind along one axis, and what these would send."""
     rate = sizes.get("bandwidth_gb_s")
     if size == 1:
@@ -126,12 +125,15 @@ def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str,
     else:
         count = float(have)
     for axis, size in axes.items():
-        grows, had = _of_axis(state, axis, groups, before)
+        if axis == "pipeline":
+            grows, had = np.zeros(len(before), np.bool_), stages_of(state.graph)[0]
+        else:
+            grows = groups_of_axis(state.graph, axis, groups)
+            had, label = int(before[grows][0]), job.matches.group[int(np.argmax(grows))]
+            notes += [f"extrapolation: {axis} parallel are taken to be groups such as {label}"]
         after[grows] = size
         after[(before == have) & ~grows & ~pairs] *= size / had  # groups of all ranks
         count *= size / had
-        labels = sorted({job.matches.group[at] for at in np.flatnonzero(grows)})
-        notes += [f"extrapolation: {axis} parallel are taken to be {', '.join(labels[:_SHOWN])}"] if labels else []
         if strong:
             state, share = _shared(state, job, had / size, axis, grows), share * had / size
     growth = Growth(job, before, np.maximum(1, np.rint(after)).astype(np.int64))
@@ -152,14 +154,6 @@ def _assumed(job: Transfers, groups: str, have: int) -> list[str]:
     if pairs.any():
         notes += ["extrapolation: messages between two ranks stay as they are; pipeline= adds stages"]
     return notes
-
-
-def _of_axis(state: State, axis: Axis, groups: str, before: Array) -> tuple[Array, float]:
-    """Return (the collectives whose groups are along an axis, how many ranks these have); none for a pipeline."""
-    if axis == "pipeline":
-        return np.zeros(len(before), np.bool_), stages_of(state.graph)[0]
-    grows = groups_of_axis(state.graph, axis, groups)
-    return grows, float(np.median(before[grows]))
 
 
 def _shared(state: State, job: Transfers, factor: float, axis: Axis, grows: Array) -> State:
