@@ -77,7 +77,7 @@ JOBS = {
                        groups="[34] *"),
     "grid_data_large": Grown(
         "communication.grid", {"tensor": 2, "attn_ms": 5, "back_ms": 8, "gradient": 120_000, "mbit": 4000}, (4, 8),
-        groups="0 *"),
+        "data", groups="[34] *"),
     "ddp_free_heavy": Grown("training.training", {**DDP, "width": 384}, FROM_ONE),
     "ddp_slow": Grown("training.training", {**DDP, "width": 128, "slow": {"1": 1.3}, "mbit": 2000}),
     "language": Grown("real_work.language", {"width": 64, "layers": 2, "seq": 32}),

@@ -9,7 +9,7 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.simulate import simulate
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
-from tests.strategies import annotation, kernel, launch, load, op
+from tests.strategies import Json, annotation, kernel, launch, load, op
 from tests.whatif.changes.simulated import recorded, small
 
 ONE_RANK = small("gpu_bound").model_copy(update={"ranks": 1})
@@ -26,7 +26,7 @@ def trained(folder: Path, *, shapes: bool = True, device: bool = False) -> hg.De
     """Return a step of a rank: two gradients of 400,000 and 4,000,000 bytes are complete at 40 and 80 µs."""
     events = [op("forward", 0, 30)]
     for at, size in enumerate((100_000, 1_000_000)):
-        dims = {"Input Dims": [[size]], "Input type": ["float"]} if shapes else {}
+        dims: Json = {"Input Dims": [[size]], "Input type": ["float"]} if shapes else {}
         events.append(op("torch::autograd::AccumulateGrad", 30 + 40 * at, 10, **dims))
         events += [launch(32 + 40 * at, 2, at + 1), kernel("add", 34 + 40 * at, 40, at + 1)] if device else []
     events.append(annotation("Optimizer.step#SGD.step", 100, 20))

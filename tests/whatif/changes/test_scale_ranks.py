@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -68,9 +70,7 @@ def graph_of(kind: str, **settings: object) -> DependencyGraph:
         ("gpu_bound", {"ranks": 1}, {"tensor": 1, "strong": True}),
     ],
 )
-def test_the_recorded_layout_changes_nothing(
-    kind: str, settings: dict[str, object], asked: dict[str, int | bool]
-) -> None:
+def test_the_recorded_layout_changes_nothing(kind: str, settings: dict[str, object], asked: dict[str, Any]) -> None:
     outcome = hg.what_if(graph_of(kind, **settings)).scale_ranks(**asked).run()
     assert np.array_equal(outcome.time, outcome.graph.time)
     assert outcome.mean_step_ns == outcome.baseline_mean_step_ns
@@ -90,7 +90,7 @@ def test_the_recorded_layout_changes_nothing(
     ],
 )
 def test_other_sizes_are_near_the_simulation_of_them(
-    kind: str, few: dict[str, object], many: dict[str, object], asked: dict[str, int | bool], off: float
+    kind: str, few: dict[str, object], many: dict[str, object], asked: dict[str, Any], off: float
 ) -> None:
     job = small(kind).model_copy(update=few)
     outcome = hg.what_if(recorded(job)[0]).scale_ranks(**asked).run()
@@ -114,8 +114,6 @@ def test_other_sizes_are_near_the_simulation_of_them(
         ("gpu_bound", {"ranks": 1}, {"pipeline": 4}, "microbatches="),
     ],
 )
-def test_what_is_not_shown_is_refused(
-    kind: str, settings: dict[str, object], asked: dict[str, float], why: str
-) -> None:
+def test_what_is_not_shown_is_refused(kind: str, settings: dict[str, object], asked: dict[str, Any], why: str) -> None:
     with pytest.raises((SelectionError, ValueError), match=why):
         hg.what_if(graph_of(kind, **settings)).scale_ranks(**asked)
