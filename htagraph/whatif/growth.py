@@ -17,7 +17,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, own_time, with_factor
 from htagraph.whatif.links import Transfers, fitted, link_share
 
-__all__ = ["Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host"]
+__all__ = ["TRANSFER_ERROR", "Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host"]
 
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 """Operations in which every member waits for the last to arrive."""
@@ -27,13 +27,12 @@ _OF_PARTS = ("gather", "scatter")
 """Operations whose message grows with the ranks: each rank's part stays."""
 _OF_WHOLES = ("all_gather", "reduce_scatter", "all_to_all")
 """Operations whose message stays where parameters or activations are divided, and grows where parts are collected."""
-_TRANSFER_ERROR = 0.15
+TRANSFER_ERROR = 0.15
 """Relative error of what the formulas say of bytes. Source: NCCL 2.x on A100 (NVLink) moves 173, 192 and 209 GB/s per
 link in all-reduces of 2, 4 and 8 ranks (vidur, 7d47513), where the formula says that it stays; gloo on one host is
 within 12 % from 2 to 8 ranks. Doubled, an interval in which transfers decide is twice as wide."""
 _Z = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
-
 _CONTENTION = 0.1
 """Share of the time of short host code that it waits for a core for each further rank on its host, over those recorded.
 Measured: 0 to 0.2 where 4 and 8 ranks share two cores. Doubled, jobs with much Python are predicted too slow."""
@@ -79,7 +78,7 @@ def longer_transfers(state: State, growth: Growth) -> State:
         alone = now[rows] > 1
         latency = np.where(host[rows] & (op in _RINGS), turns, depth) * alone
         ends = np.stack([np.ones(len(rows)), depth, turns]) * alone
-        error = _TRANSFER_ERROR * (bytes_grow != 1)
+        error = TRANSFER_ERROR * (bytes_grow != 1)
         parts = np.where(op in _OF_WHOLES, now[rows] / was[rows], 1.0)
         usual[rows] *= share * latency + (1 - share) * bytes_grow
         least[rows] *= share * ends.min(axis=0) + (1 - share) * bytes_grow * (1 - error) * np.minimum(parts, 1)

@@ -76,7 +76,8 @@ def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> npt.NDAr
     sizes = np.unique(group_sizes(matches)[chosen])
     if len(sizes) != 1:
         why = f"these have {' and '.join(map(str, sizes))} ranks" if len(sizes) else "the recording does not show it"
-        msg = f"{axis}=: which process groups are {axis} parallel? {why}; groups= says it, such as {matches.group[0]!r}"
+        more = f"groups= says it, such as {matches.group[0]!r}; or give the number of ranks"
+        msg = f"{axis}=: which process groups are {axis} parallel? {why}; {more}"
         raise SelectionError(msg)
     return chosen
 

@@ -22,7 +22,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import step_lengths
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.weights import State, Unsure, checked
-from htagraph.whatif.growth import expected_last, on_one_host
+from htagraph.whatif.growth import TRANSFER_ERROR, expected_last, on_one_host
 from htagraph.whatif.layout import works_of
 from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
@@ -37,8 +37,6 @@ _LINKS: Final = {"A100": 190.0, "H100": 358.0}
 _SLOWEST_LINK = 8.0
 """How many times as slow the link between devices of that name may be. Source: four A100 that NVLink connects in pairs
 move 24 10^9 bytes/s (vidur). Doubled, from one device most predictions say that the recording cannot tell."""
-_LINK_ERROR = 0.15
-"""Relative error of transfers where their bandwidth is given; see `htagraph.whatif.growth`."""
 _LATENCY_NS: Final = (24_000, 40_000)
 """What an all-reduce takes besides its bytes, ns: among devices, times log2 of their number (vidur: 47, 71 and 127 µs
 for 2, 4 and 8), and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny models notice."""
@@ -84,13 +82,6 @@ def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradi
 
 def with_activations_exchanged(state: State, ranks: int, gb_s: float | None, activations_mb: float | None) -> State:
     """Return the state in which so many tensor parallel ranks all-reduce their activations, beside nothing else.
-
-    Args:
-        state: the weights of a job of one rank.
-        ranks: how many there are then.
-        gb_s: what moves between two ranks, 10^9 bytes/s; None for devices whose NVLink is known.
-        activations_mb: 10^6 bytes that are all-reduced per step; for a transformer, 4 x layers x tokens x width x
-            bytes of an element.
 
     Raises:
         SelectionError: the bytes or the bandwidth are not known.
@@ -141,7 +132,7 @@ def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State
 def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[float, float], str]:
     """Return (bytes per ns, ends of the time of transfers over the predicted one, what the note says of the link)."""
     if gb_s is not None:
-        off = 1 + _LINK_ERROR
+        off = 1 + TRANSFER_ERROR
         return checked(gb_s, "bandwidth_gb_s", above=True), (1 / off, off), f"{gb_s:g} GB/s"
     names = {each.name or "" for trace in graph.traces.values() for each in trace.facts.devices}
     known = [each for each in _LINKS if any(each in name for name in names)]
@@ -150,7 +141,7 @@ def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[floa
         raise SelectionError(msg)
     rate = _LINKS[known[0]]
     said = f"{rate:g} GB/s, as NVLink between {known[0]} (bandwidth_gb_s= says another)"
-    return rate, (1 / (1 + _LINK_ERROR), _SLOWEST_LINK), said
+    return rate, (1 / (1 + TRANSFER_ERROR), _SLOWEST_LINK), said
 
 
 def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
@@ -160,8 +151,8 @@ def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
     rows = rows[np.argsort(graph.time[2 * rows + 1], kind="stable")]
     texts = argument_texts(graph, ["Input Dims", "Input type"], rows)
     size = [_bytes(*each) for each in zip(texts["Input Dims"], texts["Input type"], strict=True)]
-    known = np.array([each > 0 for each in size], np.bool_)
-    return rows[known], np.array(size, np.float64)[known]
+    kept = slice(None if all(size) else 0)
+    return rows[kept], np.array(size, np.float64)[kept]
 
 
 def _bytes(dims: bytes | None, types: bytes | None) -> float:

@@ -22,11 +22,11 @@ def line(*durations: int) -> hg.DependencyGraph:
     return hg.DependencyGraph.from_frames(acts, follow)
 
 
-def trained(folder: Path, *, shapes: bool = True, device: bool = False) -> hg.DependencyGraph:
+def trained(folder: Path, *, shapes: tuple[bool, bool] = (True, True), device: bool = False) -> hg.DependencyGraph:
     """Return a step of a rank: two gradients of 400,000 and 4,000,000 bytes are complete at 40 and 80 µs."""
     events = [op("forward", 0, 30)]
     for at, size in enumerate((100_000, 1_000_000)):
-        dims: Json = {"Input Dims": [[size]], "Input type": ["float"]} if shapes else {}
+        dims: Json = {"Input Dims": [[size]], "Input type": ["float"]} if shapes[at] else {}
         events.append(op("torch::autograd::AccumulateGrad", 30 + 40 * at, 10, **dims))
         events += [launch(32 + 40 * at, 2, at + 1), kernel("add", 34 + 40 * at, 40, at + 1)] if device else []
     events.append(annotation("Optimizer.step#SGD.step", 100, 20))
@@ -47,7 +47,7 @@ def test_the_optimizer_waits_for_gradients(tmp_path: Path, *, device: bool) -> N
 
 
 def test_gradients_without_shapes_are_refused_or_given(tmp_path: Path) -> None:
-    graph = trained(tmp_path, shapes=False)
+    graph = trained(tmp_path, shapes=(False, False))
     state = hg.what_if(graph).state
     with pytest.raises(SelectionError, match="record_shapes=True"):
         with_gradients_exchanged(state, 2, 10, None)
@@ -56,6 +56,12 @@ def test_gradients_without_shapes_are_refused_or_given(tmp_path: Path) -> None:
     outcome = hg.what_if(graph).scale_ranks(2, bandwidth_gb_s=10, gradients_mb=4.4).run()
     assert outcome.makespan_ns - outcome.baseline_ns == 440_000 + 24_000
     assert outcome.high >= 1  # all of it may overlap
+
+
+def test_gradients_of_which_some_have_no_shapes_are_refused(tmp_path: Path) -> None:
+    state = hg.what_if(trained(tmp_path, shapes=(True, False))).state
+    with pytest.raises(SelectionError, match="record_shapes=True"):
+        with_gradients_exchanged(state, 2, 10, None)
 
 
 def test_stages_and_tensors_of_one_rank() -> None:

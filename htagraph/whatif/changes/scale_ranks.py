@@ -22,8 +22,6 @@ from htagraph.whatif.links import Transfers, transfer_edges, transfers
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
 
 __all__ = ["scale_ranks"]
-_DATA: Axis = "data"
-"""What the ranks of a number alone are to each other, where a recording of one shows none."""
 
 
 class Asked(TypedDict, total=False):
@@ -88,7 +86,8 @@ def scale_ranks(
     if not len(transfer_edges(state.graph)[0]):
         if len(state.graph.ranks) > 1:
             transfers(state)  # raises: no collective is matched
-        (axis, size), *more = axes.items() if axes else {_DATA: wanted or 1}.items()
+        axes = axes or {"data": wanted or 1}
+        (axis, size), *more = axes.items()
         if more:
             msg = "scale_ranks: from a recording of one rank, only one of data=, tensor= and pipeline= is known"
             raise ChangeError(msg)
@@ -137,6 +136,11 @@ def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str,
         if strong:
             state, share = _shared(state, job, had / size, axis, grows), share * had / size
     growth = Growth(job, before, np.maximum(1, np.rint(after)).astype(np.int64))
+    if ((growth.after > before) & (before == 1)).any():
+        msg = (
+            "scale_ranks: process groups of one rank show no transfers; record groups of two, or give groups="
+        )
+        raise ChangeError(msg)
     notes = [f"extrapolation: {have} ranks → {count:g}, by transfer formulas and the spread of arrivals", *notes]
     state = later_joins(state, growth)
     state = with_more_stages(state, axes["pipeline"], share) if "pipeline" in axes else state
