@@ -147,7 +147,8 @@ def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[floa
 def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (the operators that complete gradients, in order of time; bytes of each); none if some have no shapes."""
     acts = graph.activities
-    rows = np.flatnonzero((acts.kind == ActivityKind.OP) & names_that(is_gradient_ready, graph.names)[acts.name])
+    ready = (acts.kind == ActivityKind.OP) & names_that(is_gradient_ready, graph.names)[acts.name]
+    rows = np.flatnonzero(ready & ~graph.tree.around(ready))  # not the engine's operators around them
     rows = rows[np.argsort(graph.time[2 * rows + 1], kind="stable")]
     texts = argument_texts(graph, ["Input Dims", "Input type"], rows)
     size = [_bytes(*each) for each in zip(texts["Input Dims"], texts["Input type"], strict=True)]

@@ -27,6 +27,7 @@ def trained(folder: Path, *, shapes: tuple[bool, bool] = (True, True), device: b
     events = [op("forward", 0, 30)]
     for at, size in enumerate((100_000, 1_000_000)):
         dims: Json = {"Input Dims": [[size]], "Input type": ["float"]} if shapes[at] else {}
+        events.append(op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 30 + 40 * at, 10))
         events.append(op("torch::autograd::AccumulateGrad", 30 + 40 * at, 10, **dims))
         events += [launch(32 + 40 * at, 2, at + 1), kernel("add", 34 + 40 * at, 40, at + 1)] if device else []
     events.append(annotation("Optimizer.step#SGD.step", 100, 20))

@@ -137,9 +137,7 @@ def _grown(state: State, wanted: int | None, axes: dict[Axis, int], groups: str,
             state, share = _shared(state, job, had / size, axis, grows), share * had / size
     growth = Growth(job, before, np.maximum(1, np.rint(after)).astype(np.int64))
     if ((growth.after > before) & (before == 1)).any():
-        msg = (
-            "scale_ranks: process groups of one rank show no transfers; record groups of two, or give groups="
-        )
+        msg = "scale_ranks: process groups of one rank show no transfers; record groups of two, or give groups="
         raise ChangeError(msg)
     notes = [f"extrapolation: {have} ranks → {count:g}, by transfer formulas and the spread of arrivals", *notes]
     state = later_joins(state, growth)
