@@ -79,14 +79,16 @@ class Jitter:
 
 
 class Unsure(NamedTuple):
-    """How far new times of some activities may be off: a 90 % interval."""
+    """How far new times of some activities and pauses may be off: a 90 % interval."""
 
     activities: npt.NDArray[np.int64]
-    """Activities whose own time a model predicts."""
+    """Activities whose own time, or whose transfer, a model predicts."""
     low: npt.NDArray[np.float64]
-    """Of each: the least time over the predicted one."""
+    """Of each activity, then of each vertex: the least time over the predicted one."""
     high: npt.NDArray[np.float64]
-    """Of each: the longest time over the predicted one."""
+    """Of each activity, then of each vertex: the longest time over the predicted one."""
+    vertices: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+    """Vertices whose gap a model predicts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,7 @@ class State:
     sooner: tuple[npt.NDArray[np.int64], ...] = ()
     """Communication that changes let begin sooner, one array per change."""
     unsure: tuple[Unsure, ...] = ()
-    """How far predicted times of kernels may be off, one entry per change that predicts some."""
+    """How far predicted times may be off, one entry per change that predicts some."""
     also: tuple[DependencyGraph, ...] = ()
     """Other recordings of the job, such as with another batch."""
     shared_link: bool | None = None

@@ -82,8 +82,8 @@ _TELLING: Final = {
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "hosts without a free core may take part of transfers": "on a slower network",
     "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
-    "kernels may take longer than predicted": "of the changed job",
-    "kernels may take less time than predicted": "of the changed job",
+    "what a model predicts may take longer": "of the changed job",
+    "what a model predicts may take less time": "of the changed job",
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {

@@ -173,6 +173,25 @@ def _stream(text: str) -> dict[str, Any]:
     return {**given, "stream": _whole(stream, "the number of a stream")}
 
 
+_RANK_KEYS = ("data", "tensor", "pipeline", "microbatches", "gradients_mb", "activations_mb", "bandwidth_gb_s")
+
+
+def _ranks(text: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for key, equals, value in (part.strip().partition("=") for part in text.split(",")):
+        if not equals and not options and key != "strong":
+            options["n"] = _whole(key, "a number of ranks")
+        elif key in _RANK_KEYS:
+            options[key] = (_whole if key in _RANK_KEYS[:4] else _number)(value, f"{key}= and a number")
+        elif key == "strong":
+            options["strong"] = _on_or_off(value or "on")["on"]
+        elif key == "groups" and equals:
+            options[key] = value
+        else:
+            raise _refused(text, f": {key!r} is none of {', '.join(_RANK_KEYS)}, strong and groups")
+    return options
+
+
 def _on_or_off(text: str) -> dict[str, Any]:
     if text not in ("on", "off"):
         raise _refused(text, " is neither on nor off")
@@ -247,9 +266,10 @@ class Changes:
         "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
     batch = ChangeForm(lambda: changes.batch.batch, "BEFORE:AFTER",
         "The batch is AFTER, and not BEFORE (:AFTER finds the recorded one by shapes).", _batch)  # fmt: skip
-    scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N",
-        "The job has N ranks that work like the recorded ones: an extrapolation.",
-        lambda text: {"n": _whole(text, "a number of ranks")})  # fmt: skip
+    scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N|SIZES",
+        "The job has N ranks that work like the recorded ones, or SIZES such as data=8,pipeline=4; with strong=on "
+        "they share the work that there is: an extrapolation.",
+        _ranks)  # fmt: skip
 
 
 CHANGES: dict[str, ChangeForm[...]] = {

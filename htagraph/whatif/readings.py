@@ -20,7 +20,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import UNCERTAIN, UNEXPLAINED, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import TRANSFERS, UNCERTAIN, UNEXPLAINED, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import (
     has_loader_workers,
     is_asking,
@@ -439,17 +439,21 @@ def without_surroundings(state: State, parts_of: Callable[[], ClassParts]) -> Cl
 
 def _with_times_off(state: State, parts_of: Callable[[], ClassParts], *, longer: bool) -> ClassParts | None:
     """Let all times that a model predicted be at one end of what they may be."""
-    graph, factor = state.graph, np.ones(len(state.graph.activities) + 1)
+    graph, factor, later = state.graph, np.ones(len(state.graph.activities) + 1), np.ones(state.graph.vertex_count)
     for each in state.unsure:
-        factor[each.activities] *= each.high if longer else each.low
+        ends, count = each.high if longer else each.low, len(each.activities)
+        factor[each.activities] *= ends[:count]
+        later[each.vertices] *= ends[count:]
     rows = edges_of(graph, factor != 1)
-    rows = rows[(state.lag[rows] > 0) & (graph.edges.kind[rows] == EdgeKind.BODY)]
-    if not len(rows):
+    rows = rows[(state.lag[rows] > 0) & of_kinds(graph.edges.kind[rows], (EdgeKind.BODY, *TRANSFERS))]
+    vertices = np.flatnonzero((later != 1) & (state.gap > 0))
+    if not len(rows) and not len(vertices):
         return None
     parts, factor = parts_of(), factor[graph.edges.activity[rows]]
-    parts.lag.let(rows, np.rint(parts.lag.rest[rows] * factor).astype(np.int64))
-    if parts.lag.amount.flags.writeable:
-        parts.lag.amount[rows] = np.rint(parts.lag.amount[rows] * factor)
+    for weights, at, times in ((parts.lag, rows, factor), (parts.gap, vertices, later[vertices])):
+        weights.let(at, np.rint(weights.rest[at] * times).astype(np.int64))
+        if weights.amount.flags.writeable:
+            weights.amount[at] = np.rint(weights.amount[at] * times)
     return parts
 
 
@@ -485,9 +489,9 @@ with_quick_messages: Final[Doubt] = partial(_weighed, _untimed_messages)
 with_hosts_in_transfers: Final[Doubt] = partial(_weighed, _network_shares)
 """Lets parts of changed transfers between hosts be waits for cores, not network."""
 with_longer_kernels: Final[Doubt] = partial(_with_times_off, longer=True)
-"""Lets kernels whose time a model predicted take as long as they may."""
+"""Lets what a model predicted take as long as they may."""
 with_shorter_kernels: Final[Doubt] = partial(_with_times_off, longer=False)
-"""Lets kernels whose time a model predicted take as little time as they may."""
+"""Lets what a model predicted take as little time as they may."""
 DOUBTS: Final[dict[str, Doubt]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
@@ -499,7 +503,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "what follows communication may not need it": without_needs,
     "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
-    "kernels may take longer than predicted": with_longer_kernels,
-    "kernels may take less time than predicted": with_shorter_kernels,
+    "what a model predicts may take longer": with_longer_kernels,
+    "what a model predicts may take less time": with_shorter_kernels,
 }
 """Cause of an interval's width → the other reading of the recording."""

@@ -112,6 +112,9 @@ READ = [
     ("device", "L4,recorded=A100 80GB", "device", {"name": "L4", "recorded": "A100 80GB"}),
     ("host-factor", "0.8", "host_factor", {"factor": 0.8}),
     ("scale-ranks", "64", "scale_ranks", {"n": 64}),
+    ("scale-ranks", "64,groups=*dp*,strong", "scale_ranks", {"n": 64, "groups": "*dp*", "strong": True}),
+    ("scale-ranks", "data=8, pipeline=4,strong=off", "scale_ranks", {"data": 8, "pipeline": 4, "strong": False}),
+    ("scale-ranks", "8,bandwidth_gb_s=2.5", "scale_ranks", {"n": 8, "bandwidth_gb_s": 2.5}),
     ("batch", "32:128", "batch", {"after": 128, "before": 32}),
 ]  # fmt: skip
 
@@ -198,6 +201,16 @@ def test_numbers_and_ranges_are_read(ranges: list[tuple[int, int]]) -> None:
 
 def test_the_keys_are_those_of_select_and_two_more() -> None:
     assert set(KEYS) == {*get_type_hints(Criteria), "after", "before"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("many", "number of ranks"), ("8,9", "'9' is none of data"), ("data=x", "data= and a number"),
+     ("8,strong=perhaps", "neither on nor off"), ("8,groups", "'groups' is none of"), ("expert=4", "is none of data")],
+)  # fmt: skip
+def test_sizes_that_no_layout_has_are_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        CHANGES["scale-ranks"].read(text)
 
 
 @pytest.mark.parametrize(

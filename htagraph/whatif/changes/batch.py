@@ -269,9 +269,9 @@ def _with_times(state: State, rows: Array, factors: list[Array]) -> State:
     factor[rows], chosen[moved] = factors[0], True
     time = time_of(state, chosen, loader=False, outside=np.zeros(count, np.bool_))
     time = replace(time, gaps=np.zeros(0, np.int64))
-    ends = (each / np.maximum(factors[0], 1e-9) for each in factors[1:])
+    low, high = (each / np.maximum(factors[0], 1e-9) for each in factors[1:])
     state = with_factor(state, time, factor[state.graph.edges.activity[time.edges]])
-    return replace(state, unsure=(*state.unsure, Unsure(rows, *ends)))
+    return replace(state, unsure=(*state.unsure, Unsure(rows, low, high)))
 
 
 def _scope(job: _Job, then: Array) -> str:

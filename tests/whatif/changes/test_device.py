@@ -64,7 +64,7 @@ def test_the_interval_replays_all_kernels_at_either_end() -> None:
     state = hg.what_if(framed(**SHAPES)).device("H100 SXM").state
     (unsure,) = state.unsure
     for cause, factor in (("longer", unsure.high), ("less time", unsure.low)):
-        (doubt,) = [each for text, each in DOUBTS.items() if text == f"kernels may take {cause} than predicted"]
+        (doubt,) = [each for text, each in DOUBTS.items() if text == f"what a model predicts may take {cause}"]
         other = under(doubt, state)
         assert other is not None
         own = state.graph.edges.activity[state.graph.edges.activity >= 0]

@@ -1,0 +1,189 @@
+"""Collectives among more ranks: how long their transfers take, and how much later the last rank arrives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array, joined
+from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.evidence.recordings import hosts_of
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, own_time, with_factor
+from htagraph.whatif.links import Transfers, fitted, link_share
+
+__all__ = ["TRANSFER_ERROR", "Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host"]
+
+_SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
+"""Operations in which every member waits for the last to arrive."""
+_RINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+"""Operations that gloo does in as many turns as there are other ranks; others in a tree's depth."""
+_OF_PARTS = ("gather", "scatter")
+"""Operations whose message grows with the ranks: each rank's part stays."""
+_OF_WHOLES = ("all_gather", "reduce_scatter", "all_to_all")
+"""Operations whose message stays where parameters or activations are divided, and grows where parts are collected."""
+TRANSFER_ERROR = 0.15
+"""Relative error of what the formulas say of bytes. Source: NCCL 2.x on A100 (NVLink) moves 173, 192 and 209 GB/s per
+link in all-reduces of 2, 4 and 8 ranks (vidur, 7d47513), where the formula says that it stays; gloo on one host is
+within 12 % from 2 to 8 ranks. Doubled, an interval in which transfers decide is twice as wide."""
+_Z = 1.645
+"""Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
+_CONTENTION = 0.1
+"""Share of the time of short host code that it waits for a core for each further rank on its host, over those recorded.
+Measured: 0 to 0.2 where 4 and 8 ranks share two cores. Doubled, jobs with much Python are predicted too slow."""
+
+
+class Growth(NamedTuple):
+    """The sizes of groups."""
+
+    transfers: Transfers
+    before: npt.NDArray[np.int64]
+    """Of each matched collective: the ranks of its group."""
+    after: npt.NDArray[np.int64]
+    """Of each matched collective: the ranks of its group then."""
+
+
+def on_one_host(state: State) -> bool:
+    """Return whether all ranks are known to share one host, and none has a device with a link of its own."""
+    hosts = hosts_of(state.graph.traces)
+    known = len(set(hosts.values())) == 1 and all(rank in hosts for rank in state.graph.ranks)
+    return known and not state.graph.activities.on_device.any()
+
+
+def longer_transfers(state: State, growth: Growth) -> State:
+    """Return the state in which each transfer takes as long as in its group's new size, with what that leaves open.
+
+    The part that bytes explain grows as the share of bytes on a rank's link in a ring, as `link_share` says; ranks of
+    one host share its network, whose bytes grow as the number of other ranks. The latency grows as the depth of a tree,
+    log2 p, and on hosts, where gloo's rings take turns, as the number of other ranks. Devices' latency may also stay,
+    or grow as the number of other ranks.
+    """
+    transfers, lag = growth.transfers, state.lag[growth.transfers.edges].astype(np.float64)
+    usual, least, most = (lag.copy() for _ in range(3))
+    ops = np.array(transfers.matches.op)[transfers.collective]
+    was, now = growth.before[transfers.collective], growth.after[transfers.collective]
+    latencies = _latency_shares(transfers, lag)
+    host = state.graph.activities.kind[state.graph.edges.activity[transfers.edges]] == ActivityKind.HOST_COMMUNICATION
+    together = on_one_host(state)
+    for op in set(ops.tolist()) - {"send_recv"}:
+        rows = np.flatnonzero((ops == op) & (was != now) & (was > 1))
+        share = np.where(op == "barrier", 1.0, latencies[rows])
+        bytes_grow, turns = _bytes_growth(op, was[rows], now[rows], host[rows] & together), _turns(was[rows], now[rows])
+        depth = np.log2(np.maximum(now[rows], 2)) / np.log2(was[rows])
+        alone = now[rows] > 1
+        latency = np.where(host[rows] & (op in _RINGS), turns, depth) * alone
+        ends = np.stack([np.ones(len(rows)), depth, turns]) * alone
+        error = TRANSFER_ERROR * (bytes_grow != 1)
+        parts = np.where(op in _OF_WHOLES, now[rows] / was[rows], 1.0)
+        usual[rows] *= share * latency + (1 - share) * bytes_grow
+        least[rows] *= share * ends.min(axis=0) + (1 - share) * bytes_grow * (1 - error) * np.minimum(parts, 1)
+        most[rows] *= share * ends.max(axis=0) + (1 - share) * bytes_grow * (1 + error) * np.maximum(parts, 1)
+    known = np.flatnonzero((lag > 0) & (usual > 0))
+    lags = state.lag.copy()
+    lags[transfers.edges] = np.where(lag > 0, np.rint(usual), lag)
+    owner = state.graph.edges.activity[transfers.edges[known]].astype(np.int64)
+    unsure = Unsure(owner, least[known] / usual[known], most[known] / usual[known])
+    return replace(state, lag=lags, unsure=(*state.unsure, unsure))
+
+
+def _latency_shares(transfers: Transfers, lag: Array) -> Array:
+    """Return the share of each transfer that its bytes do not explain; none where its sizes hardly differ."""
+    lines = np.array([line or (0.0, 1.0) for line in fitted(transfers, lag)])
+    latency, per_byte = lines.reshape(-1, 2)[transfers.label].T
+    whole = latency + np.maximum(transfers.moved, 0) * per_byte
+    return np.divide(latency, whole, out=np.zeros(len(whole)), where=whole > 0)
+
+
+def _turns(was: Array, now: Array) -> Array:
+    return np.maximum(now - 1, 0) / np.maximum(was - 1, 1)
+
+
+def _bytes_growth(op: str, was: Array, now: Array, on_host: Array) -> Array:
+    """Return by what factor the time that bytes take grows, where one message stays as large as it was."""
+    old = link_share(op, was)
+    alone = np.divide(link_share(op, now), old, out=np.ones(len(was)), where=old > 0)
+    alone = np.where(np.isin(op, _OF_PARTS), alone * now / was, alone)
+    return np.where(on_host, _turns(was, now), alone)
+
+
+def later_joins(state: State, growth: Growth) -> State:
+    """Return the state in which collectives start later, by how much later the last of more arrivals is.
+
+    That is the growth of the expected maximum of as many normal draws, times the spread of arrivals, which is known to
+    about one part in the square root of twice the number of arrivals.
+    """
+    matches, graph = growth.transfers.matches, state.graph
+    arrival = predict(graph, state.lag, state.gap, state.head)[2 * matches.activity]
+    rank, of_member = graph.activities.rank[matches.activity], np.array(matches.group)[matches.collective]
+    meets = np.isin(np.array(matches.op), _SYMMETRIC)[matches.collective] & (matches.join >= 0)
+    parts = []
+    for group in np.unique(of_member[meets]):
+        rows = np.flatnonzero((of_member == group) & meets)
+        spread, error = _spread(arrival[rows], matches.collective[rows], rank[rows])
+        joins, which = np.unique(matches.join[rows], return_index=True)
+        collective = matches.collective[rows][which]
+        last = {int(each): expected_last(int(each)) for each in {*growth.before.tolist(), *growth.after.tolist()}}
+        more = np.array([last[int(growth.after[c])] - last[int(growth.before[c])] for c in collective])
+        parts.append((2 * joins.astype(np.int64), spread * more, np.abs(error * spread * more)))
+    vertices, later, off = joined(parts, 3)
+    gap = state.gap.copy()
+    gap[vertices] = np.maximum(0, gap[vertices] + np.rint(later)).astype(np.int64)
+    part = np.minimum(off / np.maximum(gap[vertices], 1), 1.0)
+    low, high = (np.asarray(1 + each * part, np.float64) for each in (-1, 1))
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
+
+
+def busier_host(state: State, wanted: float) -> State:
+    """Return the state in which more ranks share the cores of the host that all recorded ones share, if they do.
+
+    How many cores there are, no recording shows. Code of the host that is shorter than a scheduler's turn competes for
+    them; what takes longer may have slept, waited for input or another device. The interval ends at a host with enough
+    cores, and at one that has no more than ranks were recorded.
+    """
+    crowd = wanted / len(state.graph.ranks)
+    if not on_one_host(state) or crowd <= 1:
+        return state
+    time, edges = own_time(state, {"kind": "host"}), state.graph.edges
+    longest = np.zeros(len(state.graph.activities) + 1, np.int64)
+    np.maximum.at(longest, edges.activity[time.edges], state.lag[time.edges])
+    short = longest[edges.activity[time.edges]] < LIMITS.turn_ns
+    rows = time.edges[short]
+    gaps = time.gaps[state.gap[time.gaps] < LIMITS.turn_ns]
+    usual = 1 + _CONTENTION * (crowd - 1)
+    state = with_factor(state, OwnTime(rows, time.fixed[short], gaps), usual)
+    owner = np.unique(edges.activity[rows][of_kind(state.graph, EdgeKind.BODY)[rows]]).astype(np.int64)
+    count = len(owner) + len(gaps)
+    unsure = Unsure(owner, np.full(count, 1 / usual), np.full(count, crowd / usual), gaps)
+    note = "all ranks share one host, as recorded: its network, and its cores as far as the interval says"
+    return replace(state, unsure=(*state.unsure, unsure)).with_note(note)
+
+
+def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, float]:
+    """Return (the standard deviation of arrivals in ns, its relative error: half of the width of its 90 % interval).
+
+    Arrivals count about their collective's mean and their rank's usual lateness.
+    """
+    late = arrival.astype(np.float64)
+    late -= arrival.min()
+    for group in (collective, rank):
+        _, member = np.unique(group, return_inverse=True)
+        member = member.ravel()
+        late -= (np.bincount(member, late) / np.bincount(member))[member]
+    freedom = len(late) - len(np.unique(collective)) - len(np.unique(rank)) + 1
+    if freedom <= 0:
+        return 0.0, 0.0
+    return float(np.sqrt((late**2).sum() / freedom)), _Z / float(np.sqrt(2 * freedom))
+
+
+def expected_last(count: int) -> float:
+    """Return the expected maximum of `count` standard normal draws.
+
+    Source: G. Blom, Statistical Estimates and Transformed Beta-Variables, 1958: the quantile at
+    (count - 3/8) / (count + 1/4), within 5 % of the exact value.
+    """
+    return NormalDist().inv_cdf((count - 0.375) / (count + 0.25)) if count > 1 else 0.0

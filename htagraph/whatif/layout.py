@@ -1,0 +1,187 @@
+"""The layout of a job: which process groups are data, tensor and pipeline parallel, and what other sizes change."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.naming import is_collective_call, is_optimizer, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.matches import Matches
+from htagraph.queries.weights import State, Unsure, of_kind, time_of, with_factor
+
+__all__ = [
+    "Axis", "group_sizes", "groups_of_axis", "in_groups", "stages_of", "with_more_stages", "with_shared_work",
+    "works_of",
+]  # fmt: skip
+
+Axis: TypeAlias = Literal["data", "tensor", "pipeline"]
+
+_WORDS: Final[dict[Axis, set[str]]] = {
+    "data": {"dp", "data", "ddp", "fsdp", "dpcp"},
+    "tensor": {"tp", "tensor"},
+    "pipeline": {"pp", "pipe", "pipeline", "embd", "embedding"},
+}
+"""Words of labels of process groups by axis, as PyTorch's meshes, Megatron and DeepSpeed name them."""
+_SHRINKS: Final = 0.12
+"""How much of the time that half of the work saves may be lost, because smaller kernels use a device less well.
+Source: models with half the batch take 0.43 to 0.55 of the time (NeuSight 6945927, 21 pairs on 7 devices; one of a
+mixture of experts 0.55). Doubled, such predictions have intervals that are twice as wide."""
+_TURN_ERROR = 0.1
+"""Relative error of a turn of a pipeline. Chosen: stages differ by about as much. Doubled, such intervals
+are up to twice as wide."""
+
+
+def group_sizes(matches: Matches) -> npt.NDArray[np.int64]:
+    """Return, per collective, how many ranks its group has: all of its members where the recording does not say."""
+    return np.where(matches.size > 0, matches.size, np.bincount(matches.collective)).astype(np.int64)
+
+
+def in_groups(matches: Matches, pattern: str) -> npt.NDArray[np.bool_]:
+    """Return True for each collective whose group's label matches a glob.
+
+    Raises:
+        SelectionError: none does.
+    """
+    chosen = np.array([fnmatch.fnmatchcase(group, pattern) for group in matches.group], np.bool_)
+    if not chosen.any():
+        msg = f"no process group matches {pattern!r}; the graph has: {', '.join(sorted(set(matches.group)))}"
+        raise SelectionError(msg)
+    return chosen
+
+
+def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> npt.NDArray[np.bool_]:
+    """Return True for each collective of the process groups of an axis of the layout.
+
+    Labels that name this axis and no other say it, or a `pattern` for labels; how groups lie among ranks does not.
+
+    Raises:
+        SelectionError: the groups do not tell, or differ in size, as those of two axes do.
+    """
+    matches = graph.matches
+    assert matches is not None  # the job has transfers
+    chosen = in_groups(matches, pattern)
+    chosen &= np.array([op != "send_recv" for op in matches.op], np.bool_)
+    if pattern == "*":
+        chosen &= np.array([_axes_of(label) == [axis] for label in matches.group], np.bool_)
+    sizes = np.unique(group_sizes(matches)[chosen])
+    if len(sizes) != 1:
+        why = f"these have {' and '.join(map(str, sizes))} ranks" if len(sizes) else "the recording does not show it"
+        more = f"groups= says it, such as {matches.group[0]!r}; or give the number of ranks"
+        msg = f"{axis}=: which process groups are {axis} parallel? {why}; {more}"
+        raise SelectionError(msg)
+    return chosen
+
+
+def _axes_of(label: str) -> list[Axis]:
+    words = set(re.findall("[a-z]+", label.lower()))
+    return [axis for axis, known in _WORDS.items() if words & known]
+
+
+def stages_of(graph: DependencyGraph) -> tuple[int, float]:
+    """Return (how many stages the job's pipelines have, how many micro-batches a step has); (1, 0) without messages.
+
+    Raises:
+        SelectionError: messages do not go along a line of stages, as those of interleaved stages and of rings.
+    """
+    matches = graph.matches
+    assert matches is not None  # the job has transfers
+    count = Counter(label for label, op in zip(matches.group, matches.op, strict=True) if op == "send_recv")
+    rank, group = graph.activities.rank[matches.activity], np.array(matches.group)[matches.collective]
+    pairs = {frozenset(rank[group == label].tolist()) for label in count}
+    lines: list[frozenset[int]] = []
+    for pair in pairs:
+        near = [line for line in lines if line & pair]
+        lines = [line for line in lines if not line & pair] + [pair.union(*near)]
+    if len(pairs) != sum(len(line) - 1 for line in lines):
+        msg = "pipeline=: messages between ranks form rings, as of interleaved stages, for which no formula is known"
+        raise SelectionError(msg)
+    steps = max(len(np.unique(graph.step_spans.step)), 1)
+    return max(map(len, lines), default=1), float(np.median(list(count.values()) or [0])) / steps
+
+
+def works_of(graph: DependencyGraph, *, optimizer: bool) -> npt.NDArray[np.bool_]:
+    """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False."""
+    acts = graph.activities
+    within = names_that(is_optimizer, graph.names)[acts.name]
+    within |= graph.tree.inside(within)
+    works = acts.kind == ActivityKind.COMPUTATION
+    if works.any():
+        within = (acts.cause >= 0) & within[acts.cause]
+    else:
+        asks = names_that(is_collective_call, graph.names)[acts.name]
+        works = (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks)
+    return np.append(works & (optimizer | ~within), False)
+
+
+def with_shared_work(state: State, factor: float, *, optimizer: bool) -> State:
+    """Return the state in which each rank has `factor` times the work: kernels, or operators where there are none.
+
+    Without `optimizer`, its step stays: it goes over all parameters whatever the batch. Smaller kernels may use the
+    device less well, which the interval holds.
+    """
+    graph = state.graph
+    works, outside = works_of(graph, optimizer=optimizer), np.zeros(len(graph.activities), np.bool_)
+    time = time_of(state, works, loader=False, outside=outside)
+    state = with_factor(state, replace(time, gaps=time.gaps[:0]), factor)
+    rows = np.flatnonzero(works)
+    lost = 1 + _SHRINKS * abs(1 - 1 / factor) * min(factor, 1)
+    return replace(state, unsure=(*state.unsure, Unsure(rows, np.full(len(rows), 1 / lost), np.full(len(rows), lost))))
+
+
+def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:
+    """Return the state in which pipelines of p stages have `stages`, each with a `share` of the work it had.
+
+    A step of m micro-batches takes m + p - 1 turns of the slowest stage, whether forwards come first or alternate with
+    backwards; each further stage adds a turn. The turn is what a stage computes between its first and last message of a
+    step, over m, and a message, which the interval holds from none to one each way: messages may overlap. It is added
+    behind the last message of each rank and step.
+
+    Raises:
+        SelectionError: no messages between stages were recorded, or more stages than asked for.
+    """
+    have, micro = stages_of(state.graph)
+    if have < 2 or stages < have:
+        what = f"has {have} of them" if have > 1 else "shows no messages between stages"
+        msg = f"pipeline={stages}: the recording {what}; record a pipeline of at least 2 stages, and no more than asked"
+        raise SelectionError(msg)
+    work, message, behind = _turns(state.graph)
+    gap, turn = state.gap.copy(), max(share * work / max(micro, 1.0), 1.0)
+    gap[behind] += round((stages - have) * (turn + message))
+    low, high = (np.full(len(behind), (turn + each) / (turn + message)) for each in (0, 2 * message))
+    off = 1 + _TURN_ERROR
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(behind[:0], low / off, high * off, behind)))
+
+
+def _turns(graph: DependencyGraph) -> tuple[float, float, Array]:
+    """Return (what the slowest stage computes per step between messages, a message, in ns; the vertices behind them).
+
+    These are the first work behind the last message of each rank and step.
+    """
+    acts, time, matches = graph.activities, graph.time, graph.matches
+    assert matches is not None  # there are messages
+    pairs = np.array([op == "send_recv" for op in matches.op], np.bool_)[matches.collective]
+    messages, works = matches.activity[pairs].astype(np.int64), works_of(graph, optimizer=True)[:-1]
+    work = graph.tree.outermost(works)
+    by_rank, behind = [], []
+    for rank in np.unique(acts.rank[messages]).tolist():
+        of_rank, own = messages[acts.rank[messages] == rank], work[acts.rank[work] == rank]
+        own = own[np.argsort(time[2 * own])]
+        sums, turns = np.concatenate(([0.0], np.cumsum(acts.duration[own]))), []
+        for step in np.unique(acts.step[of_rank]).tolist():
+            at = of_rank[acts.step[of_rank] == step]
+            first, last = np.searchsorted(time[2 * own], [time[2 * at].min(), time[2 * at + 1].max()])
+            turns.append(sums[last] - sums[first])
+            behind += [2 * int(own[last])] if last < len(own) else []
+        by_rank.append(float(np.median(turns)))
+    moved = graph.edges.lag[of_kind(graph, EdgeKind.P2P) & (graph.edges.lag > 0)]
+    return max(by_rank), float(np.median(moved)) if len(moved) else 0.0, np.array(behind, np.int64)

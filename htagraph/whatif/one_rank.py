@@ -1,0 +1,243 @@
+"""More ranks from a recording of one, which has no collectives: what data, tensor and pipeline parallel ranks add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from math import log2, prod
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.core.errors import SelectionError
+from htagraph.core.flops import element_bytes
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import is_gradient_ready, is_optimizer, names_that
+from htagraph.graph.activities import Edges
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import step_lengths
+from htagraph.queries.arguments import argument_texts
+from htagraph.queries.weights import State, Unsure, checked
+from htagraph.whatif.growth import TRANSFER_ERROR, expected_last, on_one_host
+from htagraph.whatif.layout import works_of
+from htagraph.whatif.links import link_share
+from htagraph.whatif.rewire import with_other_edges
+
+__all__ = ["with_activations_exchanged", "with_gradients_exchanged", "with_stages_of_one"]
+
+_decoded = msgspec.json.Decoder().decode
+
+_LINKS: Final = {"A100": 190.0, "H100": 358.0}
+"""What a link moves in an all-reduce of 2 to 8 devices of one node, 10^9 bytes/s. Source: NCCL over NVLink on A100,
+173 to 209 (vidur, 7d47513), and on 8 H100 (autoparallel, a54c252)."""
+_SLOWEST_LINK = 8.0
+"""How many times as slow the link between devices of that name may be. Source: four A100 that NVLink connects in pairs
+move 24 10^9 bytes/s (vidur). Doubled, from one device most predictions say that the recording cannot tell."""
+_LATENCY_NS: Final = (24_000, 40_000)
+"""What an all-reduce takes besides its bytes, ns: among devices, times log2 of their number (vidur: 47, 71 and 127 µs
+for 2, 4 and 8), and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny models notice."""
+_FIRST_BUCKET, _BUCKET = 1 << 20, 25 << 20
+"""Bytes at which DistributedDataParallel closes its first and its other buckets. Source: PyTorch's defaults."""
+_LATE: Final = (0.0, 1.5)
+"""Ends of how much later the last rank is, of what is expected from how steps of one rank differ: all ranks may be late
+in the same steps. Doubled, jobs with uneven steps have wider intervals."""
+_STAGE_ERROR = 0.15
+"""Relative error of the time for which a stage waits. Chosen: stages of equally many layers differ, as the first
+has the embedding and the last one the head. Doubled, such intervals are twice as wide."""
+_FEW_STEPS = 3
+"""How many steps say how much steps differ. Chosen: two have one difference. Doubled, short recordings say nothing."""
+
+
+def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
+    """Return the state in which so many ranks all-reduce their gradients, in buckets beside backward.
+
+    The optimizer's step waits for the last bucket: the operator on hosts, its first kernel on devices. Gradients and
+    their sizes are those of the operators that accumulate them.
+
+    Args:
+        state: the weights of a job of one rank.
+        ranks: how many there are then.
+        gb_s: what moves between two ranks, 10^9 bytes/s, or through the network of the one host that all ranks share;
+            None for devices whose NVLink is known.
+        gradients_mb: 10^6 bytes of gradients per step; None where the recording shows their shapes.
+
+    Raises:
+        SelectionError: sizes or the bandwidth are not known.
+    """
+    rate, off, link = _link(state.graph, gb_s)
+    transfer = partial(_transfer_ns, ranks=ranks, rate=rate, on_host=on_one_host(state))
+    if gradients_mb is not None:
+        size = checked(gradients_mb, "gradients_mb", above=True) * 1e6
+        state = _later_ends(state, transfer(size), (0.0, off[1]))
+    else:
+        state, size = _exchanged(state, transfer, off)
+    return _with_late_ranks(state, ranks).with_note(
+        f"extrapolation: 1 rank → {ranks}, which all-reduce {size / 1e6:,.3g} MB of gradients per step at {link}"
+    )
+
+
+def with_activations_exchanged(state: State, ranks: int, gb_s: float | None, activations_mb: float | None) -> State:
+    """Return the state in which so many tensor parallel ranks all-reduce their activations, beside nothing else.
+
+    Raises:
+        SelectionError: the bytes or the bandwidth are not known.
+    """
+    if activations_mb is None:
+        msg = (
+            "tensor=: the recording of one rank does not show what tensor parallel ranks send; give activations_mb=, "
+            "for a transformer 4 x layers x tokens x width x bytes of an element, or record two ranks"
+        )
+        raise SelectionError(msg)
+    rate, off, link = _link(state.graph, gb_s)
+    size = checked(activations_mb, "activations_mb", above=True) * 1e6
+    took = _transfer_ns(size, ranks=ranks, rate=rate, on_host=on_one_host(state))
+    note = f"extrapolation: tensor parallel in {ranks}, which all-reduce {size / 1e6:,.3g} MB per step at {link}"
+    return _later_ends(state, took, off).with_note(note)
+
+
+def with_stages_of_one(state: State, stages: int, share: float, microbatches: int | None) -> State:
+    """Return the state of one of so many stages of a pipeline, with a `share` of the work of a step.
+
+    A step of m micro-batches takes m + p - 1 turns of a stage. What stages send is small, and left out.
+
+    Raises:
+        SelectionError: the number of micro-batches is not given.
+    """
+    if microbatches is None:
+        msg = "pipeline=: a recording of one rank shows no micro-batches; give microbatches=, or record two stages"
+        raise SelectionError(msg)
+    graph = state.graph
+    rows = graph.tree.outermost(works_of(graph, optimizer=True)[:-1])
+    work = share * float(graph.activities.duration[rows].sum()) / max(len(graph.step_spans), 1)
+    idle = (stages - 1) * work / checked(microbatches, "microbatches", least=1)
+    note = f"extrapolation: one of {stages} stages of equal work, {microbatches} micro-batches"
+    return _later_ends(state, idle, (1 / (1 + _STAGE_ERROR), 1 + _STAGE_ERROR)).with_note(note)
+
+
+def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
+    """Return the state in which each step's optimizer, or its end, is later by so much, and how far that may be off."""
+    graph, gap, vertices = state.graph, state.gap.copy(), np.unique(_optimizers(state.graph)[1])
+    if not len(vertices):
+        vertices = graph.step_spans.end if len(graph.step_spans) else 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
+    before = gap[vertices]
+    gap[vertices] += round(more_ns)
+    low, high = ((before + each * more_ns) / np.maximum(gap[vertices], 1) for each in off)
+    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
+
+
+def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[float, float], str]:
+    """Return (bytes per ns, ends of the time of transfers over the predicted one, what the note says of the link)."""
+    if gb_s is not None:
+        off = 1 + TRANSFER_ERROR
+        return checked(gb_s, "bandwidth_gb_s", above=True), (1 / off, off), f"{gb_s:g} GB/s"
+    names = {each.name or "" for trace in graph.traces.values() for each in trace.facts.devices}
+    known = [each for each in _LINKS if any(each in name for name in names)]
+    if len(known) != 1 or not graph.activities.on_device.any():
+        msg = "no collective of one rank shows its network; give bandwidth_gb_s=, or record two ranks"
+        raise SelectionError(msg)
+    rate = _LINKS[known[0]]
+    said = f"{rate:g} GB/s, as NVLink between {known[0]} (bandwidth_gb_s= says another)"
+    return rate, (1 / (1 + TRANSFER_ERROR), _SLOWEST_LINK), said
+
+
+def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (the operators that complete gradients, in order of time; bytes of each); none if some have no shapes."""
+    acts = graph.activities
+    ready = (acts.kind == ActivityKind.OP) & names_that(is_gradient_ready, graph.names)[acts.name]
+    rows = np.flatnonzero(ready & ~graph.tree.around(ready))  # not the engine's operators around them
+    rows = rows[np.argsort(graph.time[2 * rows + 1], kind="stable")]
+    texts = argument_texts(graph, ["Input Dims", "Input type"], rows)
+    size = [_bytes(*each) for each in zip(texts["Input Dims"], texts["Input type"], strict=True)]
+    kept = slice(None if all(size) else 0)
+    return rows[kept], np.array(size, np.float64)[kept]
+
+
+def _bytes(dims: bytes | None, types: bytes | None) -> float:
+    shapes: Any = _decoded(dims) if dims else []
+    kinds: Any = _decoded(types) if types else []
+    if not shapes or not isinstance(shapes[0], list) or not all(isinstance(each, int) for each in shapes[0]):
+        return 0.0
+    return float(prod(shapes[0]) * (element_bytes(str(kinds[0])) if kinds else 0))
+
+
+def _optimizers(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (when each step asks for its gradients, what needs them: the optimizer, its first kernel on devices)."""
+    asks = graph.tree.outermost(names_that(is_optimizer, graph.names)[graph.activities.name])
+    begins, (kernels, launched) = np.sort(graph.time[2 * asks]), _launched(graph)
+    if not len(kernels):
+        return begins, 2 * asks[np.argsort(graph.time[2 * asks])]
+    place = np.searchsorted(launched, begins)
+    kept = place < len(kernels)
+    return begins[kept], 2 * kernels[place[kept]]
+
+
+def _launched(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (kernels, when each was launched), in that order."""
+    acts = graph.activities
+    kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))
+    launched = graph.time[2 * acts.cause[kernels]]
+    order = np.argsort(launched, kind="stable")
+    return kernels[order], launched[order]
+
+
+def _transfer_ns(size: float, *, ranks: int, rate: float, on_host: bool) -> float:
+    """Return how long an all-reduce of so many bytes takes, ns; `rate` in bytes per ns."""
+    if on_host:
+        return 2 * (ranks - 1) * (size / rate + _LATENCY_NS[1])
+    return float(link_share("all_reduce", ranks)) * size / rate + _LATENCY_NS[0] * log2(ranks)
+
+
+def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[float, float]) -> tuple[State, float]:
+    """Return the state in which each step's end waits for its buckets, one transferred after the other, and bytes."""
+    graph = state.graph
+    rows, size = _gradients(graph)
+    begins, vertices = _optimizers(graph)
+    if not len(rows) or not len(begins):
+        msg = (
+            "no collective is matched in the recording of one rank, and it does not show gradients with shapes and "
+            "an optimizer; record with record_shapes=True, record two ranks, or give gradients_mb="
+        )
+        raise SelectionError(msg)
+    kernels, launched = _launched(graph)
+    ended = graph.time[2 * rows + 1]
+    last = np.searchsorted(launched, ended) - 1  # the last kernel that was launched for a gradient
+    ready = np.where(last >= 0, 2 * kernels[last] + 1, 2 * rows + 1) if len(kernels) else 2 * rows + 1
+    edges = list[tuple[int, int, float, int]]()
+    bounds = [0, *np.searchsorted(ended, begins, side="right").tolist()]
+    for (first, end), vertex in zip(pairwise(bounds), vertices.tolist(), strict=True):
+        left = 0.0
+        for place, each in reversed(_buckets(size[first:end])):
+            left += transfer(each)
+            edges.append((int(ready[first + place]), vertex, left, int(rows[first + place])))
+    source, target, lag, owner = (np.array(each) for each in zip(*edges, strict=True))
+    new = Edges.of(source, target, np.rint(lag).astype(np.int64), EdgeKind.COLLECTIVE, Provenance.INFERRED,
+                   activity=owner)  # fmt: skip
+    state = with_other_edges(state, None, new, "scale_ranks")
+    low, high = (np.full(len(owner), each) for each in off)
+    return replace(state, unsure=(*state.unsure, Unsure(owner, low, high))), float(size[: bounds[-1]].sum()) / len(
+        begins
+    )
+
+
+def _buckets(size: Array) -> list[tuple[int, float]]:
+    """Return (the place of the last gradient, bytes) of each bucket."""
+    made: list[tuple[int, float]] = []
+    full = 0.0
+    for place, each in enumerate(size.tolist()):
+        full += each
+        if full >= (_BUCKET if made else _FIRST_BUCKET) or place == len(size) - 1:
+            made.append((place, full))
+            full = 0.0
+    return made
+
+
+def _with_late_ranks(state: State, ranks: int) -> State:
+    """Return the state in which each step waits for the latest of as many ranks, whose steps differ as recorded."""
+    steps = step_lengths(state.graph, state.graph.time, ends=True)[1]
+    if len(steps) < _FEW_STEPS:
+        return state
+    return _later_ends(state, expected_last(ranks) * float(np.std(steps, ddof=1)), _LATE)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.layout import Axis, groups_of_axis, in_groups, stages_of, with_shared_work, works_of
+from tests.whatif.changes.simulated import recorded, small
+
+
+def staged(**settings: object) -> DependencyGraph:
+    return recorded(small("gpu_bound").model_copy(update={"pp": 2, "ranks": 2, "microbatches": 4, **settings}))[0]
+
+
+def grid(labels: tuple[str, str] = ("dp", "tp")) -> DependencyGraph:
+    """Return a job of data and tensor parallel groups that are labelled so."""
+    graph = recorded(small("tensor").model_copy(update={"tp": 2, "ranks": 4}))[0]
+    assert graph.matches is not None
+    names = tuple(each.replace("dp", labels[0]).replace("tp", labels[1]) for each in graph.matches.group)
+    return replace(graph, matches=replace(graph.matches, group=names))
+
+
+@pytest.mark.parametrize(
+    ("labels", "axis"),
+    [(("dp", "tp"), "data"), (("mesh_dp", "mesh_tp"), "tensor"), (("DATA_PARALLEL_GROUP", "x"), "data"),
+     (("x", "TENSOR_MODEL_PARALLEL_GROUP"), "tensor")],
+)  # fmt: skip
+def test_labels_name_an_axis(labels: tuple[str, str], axis: Axis) -> None:
+    graph = grid(labels)
+    assert graph.matches is not None
+    found = {graph.matches.group[at] for at in np.flatnonzero(groups_of_axis(graph, axis, "*"))}
+    assert len(found) == 2
+    assert all(labels[axis == "tensor"] in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("labels", "axis"),
+    [(("a", "b"), "data"), (("a", "b"), "tensor"), (("TENSOR_AND_DATA_PARALLEL_GROUP", "b"), "data"),
+     (("MODEL_PARALLEL_GROUP", "b"), "tensor")],
+)  # fmt: skip
+def test_labels_that_name_no_axis_or_two_are_refused(labels: tuple[str, str], axis: Axis) -> None:
+    with pytest.raises(SelectionError, match="groups= says it"):
+        groups_of_axis(grid(labels), axis, "*")
+    assert groups_of_axis(grid(labels), axis, f"*{labels[1]}*").any()
+
+
+def test_a_pattern_that_matches_nothing_names_the_groups() -> None:
+    matches = grid().matches
+    assert matches is not None
+    with pytest.raises(SelectionError, match="the graph has"):
+        in_groups(matches, "nothing")
+
+
+@pytest.mark.parametrize(("settings", "stages"), [({}, 2), ({"pp": 4, "ranks": 4, "layers": 4}, 4), ({"ranks": 4}, 2)])
+def test_stages_and_microbatches_are_counted(settings: dict[str, int], stages: int) -> None:
+    assert stages_of(staged(**settings)) == (stages, 4)
+
+
+def test_messages_in_a_ring_are_no_line_of_stages() -> None:
+    graph = staged(pp=4, ranks=4, layers=4)
+    ring = graph.activities.rank.copy()
+    ring[ring == 3] = 0  # the last stage is the first one, too
+    with pytest.raises(SelectionError, match="rings"):
+        stages_of(replace(graph, activities=replace(graph.activities, rank=ring)))
+
+
+def test_shared_work_takes_its_part_and_leaves_the_optimizer() -> None:
+    graph, _ = recorded(small("gpu_bound"))
+    state = hg.what_if(graph).state
+    works, all_works = works_of(graph, optimizer=False)[:-1], works_of(graph, optimizer=True)[:-1]
+    assert works.sum() < all_works.sum() == (graph.activities.kind == ActivityKind.COMPUTATION).sum()
+    halved = with_shared_work(state, 0.5, optimizer=False)
+    own = graph.edges.activity
+    rows = np.flatnonzero((own >= 0) & (halved.lag != state.lag))
+    assert works[own[rows]].all()
+    assert halved.lag[rows].sum() == pytest.approx(state.lag[rows].sum() / 2, rel=1e-3)
+    (unsure,) = halved.unsure
+    assert (unsure.low < 1).all()
+    assert (unsure.high > 1).all()
