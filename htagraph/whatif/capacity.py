@@ -14,6 +14,7 @@ from htagraph.core.errors import SelectionError, check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps
+from htagraph.graph.measures.waits import ranks_not_read
 from htagraph.queries.kernel_costs import device_name
 from htagraph.queries.path_segments import bound_of
 from htagraph.queries.recorded_events import memory_events
@@ -132,7 +133,12 @@ def capacity(
     """
     check_type(graph, DependencyGraph, "htagraph.capacity takes a graph (of a job on workers: job.load([0, 1]))")
     job, refused, notes = what_if(graph, also=also), [], dict[str, list[str]]()
-    own = device_named(recorded)[0] if recorded else _own_device(graph)
+    own, missing = device_named(recorded)[0] if recorded else _own_device(graph), ranks_not_read(graph)
+    if missing:
+        read = len(graph.ranks)
+        was = "was" if read == 1 else "were"
+        what = f"{read} of {read + len(missing)} ranks {was} read, so waiting for the others counts as transfers"
+        notes[f"{what}, which neither batch nor device shortens"] = []
     size, by_batch, by_device = 0, BATCHES.frame(), DEVICES.frame()
     try:
         size = recorded_size(graph) if before is None else before

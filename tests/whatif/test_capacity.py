@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from htagraph.findings.verbs.what_if import capacity_sentences
 from htagraph.queries.recorded_events import memory_events
 from htagraph.whatif.capacity import Capacity
 from tests.reach import REPOSITORY
+from tests.strategies import MAIN, kernel, launch, load, op
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,10 @@ def test_rows_are_predictions_of_changes(found: Capacity) -> None:
         assert row["low_us"] <= row["step_us"] <= row["high_us"]
         assert row["samples_per_s"] == pytest.approx(row["batch"] / row["step_us"] * 1e6)
     for row in found.devices.to_dict("records"):
-        assert row["speedup"] == job.device(row["device"]).run().speedup
+        outcome = job.device(row["device"]).run()
+        assert row["step_us"] == outcome.step_ns / 1000
+        assert row["speedup"] == pytest.approx(found.step_us / row["step_us"])
+        assert row["low"] <= row["speedup"] <= row["high"]
 
 
 def test_the_recorded_batch_has_the_recorded_step_and_memory(found: Capacity) -> None:
@@ -55,7 +61,25 @@ def test_sentences_say_what_binds(found: Capacity) -> None:
     said = capacity_sentences(found)
     assert "With a batch of 64 instead of 16" in said[0]
     assert "fits into the device's memory" in said[1]
-    assert "None of these devices makes the job faster than H100 SXM" in said[2]  # hosts bind this job
+    assert "None of these devices makes a step shorter than on H100 SXM" in said[2]  # hosts bind this job
+    assert any(each.startswith("Note: batch of 64: the interval is wide") for each in said)
+
+
+def test_a_job_without_steps_is_no_step(tmp_path: Path) -> None:
+    events = [
+        op("aten::gelu", 0, 40, MAIN, **{"Input Dims": [[4, 256, 64]], "Input type": ["float"]}), launch(2, 2, 1),
+        kernel("gelu_kernel", 50, 40, 1),
+    ]  # fmt: skip
+    result = hg.capacity(load(events, tmp_path), before=4, devices=["L4"], recorded="H100 SXM")
+    assert result.unit == "job"
+    assert result.batches["samples_per_s"].isna().all()
+    assert "a job takes" in capacity_sentences(result)[0]
+    assert result.device == "H100 SXM"
+
+
+def test_ranks_that_were_not_read_are_said() -> None:
+    result = hg.capacity(hg.load(REPOSITORY / "data/demo", ranks=[2]), devices=["H100 SXM"])
+    assert result.notes[0].startswith("1 of 4 ranks was read")
 
 
 def test_what_the_recording_cannot_tell_is_refused_with_the_setting() -> None:
