@@ -107,12 +107,19 @@ def resized(
         own, rows = known & (kind == each), np.flatnonzero(changed & (kind == each))
         parts, spread = _fit(before[own], time_us[own], alike[own])
         terms = before[rows] * parts, after[rows] * parts
-        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], spread)
+        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time_us[own].min()))
+        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], fit_of)
     return mid * slowed, low * slowed, high * slowed
 
 
-def _scaled(time: Array, was: Array, now: Array, fill: Array, spread: float) -> tuple[Array, Array, Array]:
-    """Return the times where the terms are `now` and not as they `was`, and the ends of the interval."""
+def _scaled(
+    time: Array, was: Array, now: Array, fill: Array, fit_of: tuple[float, float, float]
+) -> tuple[Array, Array, Array]:
+    """Return the times where the terms are `now` and not as they `was`, and the ends of the interval.
+
+    `fit_of` is (the spread of times around the fit, the coefficient of the roof, the floor that any may have).
+    """
+    spread, per_roof, least_floor = fit_of
     (floor, slope), (floor_then, slope_then) = ((terms[:, :2].sum(axis=1), terms[:, 2]) for terms in (was, now))
     fit = np.maximum(floor + slope, 1e-9)
     growth = np.divide(slope_then, slope, out=np.ones(len(fit)), where=slope > 0)
@@ -120,7 +127,7 @@ def _scaled(time: Array, was: Array, now: Array, fill: Array, spread: float) -> 
     in_share = floor * time / fit
     with_rest = floor * np.minimum(1, time / fit)
     with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), _UNKNOWN_FLOOR * with_rest)
-    with_rest = np.maximum(with_rest, np.minimum(time, _FLOOR_US))
+    with_rest = np.maximum(with_rest, np.minimum(time, least_floor))
     most = time * np.minimum(1, _WAVES / np.maximum(np.nan_to_num(fill), 1e-9))
     ends = []
     for part in (in_share, with_rest):
@@ -130,9 +137,14 @@ def _scaled(time: Array, was: Array, now: Array, fill: Array, spread: float) -> 
     # blocks run in waves, of which the last one may be filled in part only, or the only one
     waves = time * np.ceil(np.maximum(fill * growth, _LEAST)) / np.ceil(np.maximum(fill, _LEAST))
     in_waves = np.where(np.isfinite(waves), waves, mid)
-    mid = np.sqrt(mid * in_waves)
+    idle = 1 - np.minimum(np.nan_to_num(fill, nan=1.0), 1.0)  # what leaves most of the device idle only fills it
+    mid = mid ** ((1 - idle) / 2) * in_waves ** ((1 + idle) / 2)
     per_e = np.hypot(_DRIFT, _SHAPES * spread)
     drift = np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9))))
+    # and larger ones may reach the peak
+    ends[0] = np.where(
+        fill < _WAVES, np.minimum(ends[0], np.maximum(time, floor_then + slope_then / per_roof)), ends[0]
+    )
     return mid, np.minimum(np.minimum(*ends), mid) / drift, np.maximum(np.maximum(*ends), mid) * drift
 
 

@@ -40,7 +40,7 @@ _HOSTS = 0.08
 Measured: operators in two recordings of one job at one batch differ by 4 % in the median, 21 % at the 95th percentile.
 Doubled, intervals of jobs on hosts are a quarter wider."""
 _TOLD = 0.01
-"""Share of time without shapes from which the prediction says so. Chosen: less hardly moves it. Doubled, fewer notes."""
+"""Share of time without shapes from which a note says so. Chosen: less hardly moves a step. Doubled, fewer notes."""
 _SHAPES = "record with torch.profiler.profile(record_shapes=True)"
 
 
@@ -50,9 +50,9 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     Which dimensions of tensors are the batch, or a multiple of it (batch × sequence, batch × heads), follows from their
     shapes. Parameters, optimizers and gradients have none. A kernel has a floor, which stays, and a slope: the time
     that its operations or bytes need at the rate that kernels of its kind reach in the recording. The data loader
-    takes as
-    many times as long as the batch is larger; other host time stays, and the replay decides what binds. Libraries may
-    choose other kernels for other sizes, which the interval allows for. With other recordings of the job (`also` of
+    takes as many times as long as the batch is larger; other host time stays, and the replay decides what binds.
+    Libraries may choose other kernels for other sizes, which the interval allows for. Kernels without shapes lie
+    between unchanged and in proportion. With other recordings of the job (`also` of
     `htagraph.what_if`), operators that both have take a time between or beyond the two.
 
     Args:
@@ -157,6 +157,9 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     fill = _fill(job)
     fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
     mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, _alike(job))
+    computes = job.on_device & (job.call >= 0) & (job.time > 0)
+    shortest = np.where(computes, np.minimum(job.time, job.time[computes].min(initial=np.inf)), 0.0)
+    mid, high = np.maximum(mid, shortest), np.maximum(high, shortest)
     hosts = np.where(job.on_device | (mid == job.time), 1.0, 1 + _HOSTS)
     low, high = low / hosts, high * hosts
     low = np.where(doubt, np.minimum(low, job.time), low)
