@@ -148,7 +148,7 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     blocks = [
         (c.flop / (2 * c.depth) if c and c.depth else np.nan) for c in (call and cost_of_call(call) for call in calls)
     ]
-    fill = np.array(blocks) / 128**2 / (peak.units or 100)
+    fill = np.array(blocks) / change._BLOCK**2 / (peak.units or 100)
     alike = pd.factorize(table["target"].str.replace(r"\d+", "", regex=True) + pd.Series(map(str, calls)))[0]
     then = [None if call is None else resized_calls(call, layout, sizes[1])[0] for call in calls]
     mid, low, high = (each.sum() / 1000 for each in resized(kind, time, work(calls), work(then), fill, alike))

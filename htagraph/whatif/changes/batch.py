@@ -41,7 +41,7 @@ Measured: operators in two recordings of one job at one batch differ by 4 % in t
 Doubled, intervals of jobs on hosts are a quarter wider."""
 _TOLD = 0.01
 """Share of time without shapes from which a note says so. Chosen: less hardly moves a step. Doubled, fewer notes."""
-_SHAPES = "record with torch.profiler.profile(record_shapes=True)"
+_SHAPES = "record with record_shapes=True"
 
 
 def batch(state: State, /, after: int, before: int | None = None) -> State:
