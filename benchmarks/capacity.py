@@ -1,20 +1,28 @@
-"""Judge questions of capacity by measurements: ``python -m benchmarks.capacity batch [FOLDER ...]``.
+"""Judge questions of capacity by measurements: ``python -m benchmarks.capacity batch [FOLDER ...]``, or ``device FOLDER``.
 
 ``batch`` predicts a job with another batch. Two kinds of cases: NeuSight's tables of operators (each row is an operator
 with shapes and its time; one model at two batch sizes, either from the other), whose summed time is compared; and
 folders of recordings named ``NAME-BATCH.json``, each predicted from each other one of its name, whose kernel
 (or operator) time and mean step time are compared. Half of the cases, by name, are for the last run
 (`benchmarks.halves`).
+
+``device`` predicts a job on another device. The folder holds NeuSight's labels by device
+(``neusight/<device>/<case>.json`` and ``.csv.gz``), and recordings of the same models on two devices
+(``device_swap``). The operators of a case become a graph by `DependencyGraph.from_frames` (one lane, operators in
+order, those of the one labelled layer as often as the model has layers). Predicted is the speedup on each other device;
+the truth is that of the whole model (``e2e_latency``). With ``--left-out``, nothing of the predicted device but its
+data sheet is known; with ``--no-shapes``, operators have names and times alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
 from pathlib import Path
@@ -25,9 +33,10 @@ import pandas as pd
 
 import htagraph as hg
 from benchmarks.halves import add_half, half_of
-from htagraph.core.devices import peak_of
+from htagraph.core.devices import PEAKS, known_device, peak_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.naming import kernel_kind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.kernel_costs import Call, cost_of_call
 from htagraph.whatif.batch_sizes import layout_of, recorded_batch, resized_calls
 from htagraph.whatif.changes import batch as change
@@ -139,7 +148,7 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     blocks = [
         (c.flop / (2 * c.depth) if c and c.depth else np.nan) for c in (call and cost_of_call(call) for call in calls)
     ]
-    fill = np.array(blocks) / 128**2 / (peak.units or 100)
+    fill = np.array(blocks) / change._BLOCK**2 / (peak.units or 100)
     alike = pd.factorize(table["target"].str.replace(r"\d+", "", regex=True) + pd.Series(map(str, calls)))[0]
     then = [None if call is None else resized_calls(call, layout, sizes[1])[0] for call in calls]
     mid, low, high = (each.sum() / 1000 for each in resized(kind, time, work(calls), work(then), fill, alike))
@@ -195,26 +204,95 @@ def report(cases: list[Case]) -> pd.DataFrame:
 def _groups(cases: list[Case]) -> Iterator[tuple[str, list[Case]]]:
     for what in dict.fromkeys(case.what for case in cases):
         own = [case for case in cases if case.what == what]
-        tests: dict[str, Callable[[Case], bool]] = {
-            "all": lambda _: True, "x 1/8 to 8": lambda case: 1 / 8 <= case.times <= 8,
-            "x 1/2": lambda case: case.times == 0.5,
-            "x 2": lambda case: case.times == 2,
-            "x 4": lambda case: case.times == 4, "x 8": lambda case: case.times == 8,
-        }  # fmt: skip
-        for text, fits in tests.items():
-            chosen = [case for case in own if fits(case)]
-            if chosen:
-                yield f"{what} {text}", chosen
+        near = [case for case in own if 1 / 8 <= case.times <= 8]
+        yield f"{what} all", own
+        yield f"{what} x 1/8 to 8", near
+        for times in sorted({case.times for case in own}):
+            text = f"1/{1 / times:g}" if times < 1 else f"{times:g}"
+            yield f"{what} x {text}", [case for case in own if case.times == times]
 
 
-def main() -> None:
-    """Print the errors of each case that is asked for, and their spread."""
-    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    command.add_argument("question", choices=["batch"])
-    command.add_argument("folders", nargs="*", type=Path, help="recordings; NeuSight's tables if none is given")
-    command.add_argument("--each", action="store_true", help="print each case")
-    add_half(command)
-    asked = command.parse_args()
+_TIMES = ["fw_latency", "bw_latency", "acc_latency"]
+_LAYER = re.compile(r"(layers?|h)[._]0[._]")
+
+
+def _measured(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
+    """Return what was measured of each whole model, by (device, case); fused and parallel ones are others."""
+    files = sorted((folder / "neusight").glob("*/*.json"))
+    return {(each.parent.name, each.stem): json.loads(each.read_text()) for each in files}
+
+
+def graph_of(folder: Path, case: tuple[str, str], layers: int, *, shapes: bool = True) -> DependencyGraph | None:
+    """Return the labelled operators of a case as a graph, None where there are none."""
+    path = folder / "neusight" / case[0] / f"{case[1]}.csv.gz"
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["Name"])
+    if not len(table):
+        return None
+    at = np.flatnonzero(
+        [bool(_LAYER.search(f"{name} {of}")) for name, of in zip(table["Name"], table["target"], strict=True)]
+    )
+    if not len(at):
+        return None
+    often = np.ones(len(table), np.int64)
+    often[at[0] : at[-1] + 2] = layers  # what follows the last module adds the residual
+    took = table[_TIMES].apply(pd.to_numeric, errors="coerce").fillna(0).sum(axis=1)
+    rows = table.assign(duration_ns=(took * 1e6).round().astype("int64")).loc[table.index.repeat(often)]
+    rows = rows[rows["duration_ns"] > 0].reset_index(drop=True)
+    known = ["input_shapes", "output_shape", "dtype"] if shapes else []
+    frame = rows[["duration_ns", *known]].assign(name=rows["Name"], device=case[0])
+    order = pd.DataFrame({"source": range(len(frame) - 1), "target": range(1, len(frame))})
+    return DependencyGraph.from_frames(frame, order)
+
+
+def judged(folder: Path, *, shapes: bool, left_out: bool) -> Iterator[dict[str, object]]:
+    """Yield each pair of devices on which one model was measured: truth and prediction."""
+    cases = _measured(folder)
+    for case, measured in cases.items():
+        graph = graph_of(folder, case, int(measured["num_layer"] or 0), shapes=shapes)
+        others = [each for each in cases if each[1] == case[1] and each != case]
+        if graph is None:
+            continue
+        for other in others:
+            product = known_device(other[0])
+            kept = PEAKS[product]
+            if left_out:
+                PEAKS[product] = replace(kept, reach_32=0.0, reach_16=0.0, reach_memory=0.0)
+            outcome = hg.what_if(graph).device(other[0]).run()
+            truth = measured["e2e_latency"] / cases[other]["e2e_latency"]
+            roof = PEAKS[product].bits_32 / PEAKS[known_device(case[0])].bits_32
+            low, high = outcome.low, outcome.high
+            PEAKS[product] = kept
+            yield {
+                "from": known_device(case[0]), "to": product, "case": case[1], "truth": truth,
+                "error": truth / outcome.speedup - 1, "holds": low <= truth <= high, "width": high / low,
+                "by_peak": truth / roof - 1,
+            }  # fmt: skip
+
+
+def swapped(folder: Path) -> Iterator[dict[str, object]]:
+    """Yield the kernel time of each recording of `device_swap`, predicted for the other one's device, and the truth."""
+    for path in sorted((folder / "device_swap" / "h100").glob("*.json.gz")):
+        both = [hg.load(each) for each in (path, folder / "device_swap" / "mi300" / path.name)]
+        for graph, other, name in ((both[0], both[1], "MI300X"), (both[1], both[0], "H100 SXM")):
+            took = [_device_us(each) for each in (hg.what_if(graph).device(name).run().graph, other)]
+            yield {"case": path.name.split("__")[0], "to": name, "predicted_us": took[0], "truth_us": took[1]}
+
+
+def _device_us(graph: DependencyGraph) -> float:
+    return float(graph.activities.duration[graph.activities.on_device].sum()) / 1000
+
+
+def said(table: pd.DataFrame) -> str:
+    """Return what a table of pairs says, in one line."""
+    off, holds, peaks = table["error"].abs(), table["holds"].mean(), table["by_peak"].abs().median()
+    return (
+        f"{len(table)} pairs: median {off.median():.1%}, p95 {off.quantile(0.95):.1%}, worst {off.max():.1%}; "
+        f"interval holds {holds:.1%}, width {table['width'].median():.2f}; peaks alone {peaks:.1%}"
+    )
+
+
+def batches(asked: argparse.Namespace) -> None:
+    """Print the errors of each prediction of another batch that is asked for, and their spread."""
     cases = [case for folder in asked.folders for case in recorded(folder, asked.half)]
     cases = cases if asked.folders else list(neusight(asked.half))
     if asked.each:
@@ -222,6 +300,36 @@ def main() -> None:
             print(f"{case.name:70} {case.what:8} {100 * case.error:+6.1f} % [{100 * (case.low / case.truth - 1):+.0f}, "
                   f"{100 * (case.high / case.truth - 1):+.0f}] linear {100 * case.linear:+.1f} %")  # fmt: skip
     print(report(cases).to_string(index=False))
+
+
+def devices(asked: argparse.Namespace) -> None:
+    """Print the errors of predictions of another device, by what was done and by device."""
+    table = pd.DataFrame(judged(asked.folder, shapes=not asked.no_shapes, left_out=asked.left_out))
+    training = table["case"].str.contains("train")
+    print("all:", said(table))
+    print("inference:", said(table[~training]))
+    print("training:", said(table[training]))
+    for device, part in table.groupby("to"):
+        print(f"to {device}:", said(part))
+    print(pd.DataFrame(swapped(asked.folder)).to_string(index=False))
+
+
+def main() -> None:
+    """Answer the question that is asked."""
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    questions = command.add_subparsers(required=True)
+    batch = questions.add_parser("batch", help="another batch")
+    batch.add_argument("folders", nargs="*", type=Path, help="recordings; NeuSight's tables if none is given")
+    batch.add_argument("--each", action="store_true", help="print each case")
+    add_half(batch)
+    batch.set_defaults(answer=batches)
+    device = questions.add_parser("device", help="another device")
+    device.add_argument("folder", type=Path)
+    device.add_argument("--left-out", action="store_true")
+    device.add_argument("--no-shapes", action="store_true")
+    device.set_defaults(answer=devices)
+    asked = command.parse_args()
+    asked.answer(asked)
 
 
 if __name__ == "__main__":

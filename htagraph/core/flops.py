@@ -19,7 +19,7 @@ from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
     "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "elements",
-    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "number_format",
+    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "moves_nothing", "number_format",
     "numbers_per_element",
 ]  # fmt: skip
 
@@ -255,6 +255,24 @@ def _sum_of_ramp(count: int, most: int, begin: int) -> int:
     high = min(max(most - begin, low), count)
     rising = (high - low) * (2 * begin + low + high - 1) // 2
     return rising + (count - high) * most
+
+
+_VIEWS = (
+    r"^aten::(_?reshape(_alias)?|(_unsafe_)?view(_as)?|t|transpose|permute|numpy_T|as_strided|expand(_as)?|(un)?squeeze|"
+    r"select|slice|narrow|(unsafe_)?split(_with_sizes)?|chunk|unbind|unfold|detach|alias|lift_fresh|resolve_(conj|neg)|"
+    r"result_type|item|is_nonzero|empty\w*|resize\w*|set|contiguous)_?$"
+    r"|^autograd::|^torch::autograd::|(?-i:Backward\d*$)"
+)
+
+
+def moves_nothing(name: str) -> bool:
+    """Return whether an operator only looks at its inputs otherwise, makes room, or calls others.
+
+    Example:
+        >>> moves_nothing("aten::as_strided_"), moves_nothing("MmBackward0"), moves_nothing("aten::sum")
+        (True, True, False)
+    """
+    return matches(_VIEWS, name)
 
 
 def flop_formula(name: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, Ints, marked
 from htagraph.core.computing import once
-from htagraph.core.flops import cost_of, element_bytes, flop_formula, is_complex, numbers_per_element
+from htagraph.core.flops import cost_of, element_bytes, flop_formula, is_complex, moves_nothing, numbers_per_element
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
 from htagraph.core.naming import COPY, is_optimizer, kernel_kind, kernel_library, names_that
 from htagraph.core.parents import nearest
@@ -41,6 +41,9 @@ TABLE = Table(
 
 _decoded = msgspec.json.Decoder().decode
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
+_CALLED = 0.5
+"""An operator on the host does not work itself if one that it calls moves this share of its bytes. Chosen: others make
+room for results, fill them, or convert a scalar. Doubled, those that change their input's layout first count twice."""
 _BACKWARD_WORK = 2
 """How many times the work of a forward operator its backward has: a gradient for the input and one for the weight, each
 a product as large as that of the forward. Doubled, rates of backward kernels without shapes of their own double."""
@@ -114,7 +117,7 @@ def tensors_of(call: Call) -> Iterator[tuple[tuple[int, ...], int]]:
 
 
 def cost_of_call(call: Call) -> CallCost | None:
-    """Return what a call computes and moves, None where its inputs hold no tensor.
+    """Return what a call computes and moves, None where its inputs hold no tensor, or it looks at them otherwise only.
 
     Products of matrices, convolutions and attention have the operations of `htagraph.core.flops`. All others read their
     inputs once and write as much as their largest input has; operators that look up rows read and write these only.
@@ -128,7 +131,7 @@ def cost_of_call(call: Call) -> CallCost | None:
         _, size, read, flop, written, _ = counted
         return CallCost(flop, read + written * size, size, flop / (2 * written) if written else 0.0)
     tensors = list(tensors_of(call))
-    if not tensors:
+    if not tensors or moves_nothing(call.name):
         return None
     sizes = [prod(shape) * size for shape, size in tensors]
     kind, element = kernel_kind(call.name), next((size for _, size in tensors if size), 0)
@@ -245,8 +248,10 @@ def _operators(graph: DependencyGraph, rows: Ints) -> tuple[Ints, Array, Array]:
     A row is `beside` a product if other kernels compute the product, such as a memset for parts of sums.
     """
     acts, shaped, tree = graph.activities, shaped_calls(graph), graph.tree
-    some = np.array([any(True for _ in tensors_of(call)) for call in shaped.calls], np.bool_)
-    has = marked(shaped.activity[some[shaped.number]], len(acts))
+    by_call = np.array([cost.bytes if (cost := cost_of_call(call)) else 0.0 for call in shaped.calls], np.float64)
+    moved = np.zeros(len(acts))
+    moved[shaped.activity] = by_call[shaped.number]
+    has = moved > 0
     inner = tree.nearest(has, rows)
     counted = marked(operator_costs(graph)[0]["activity"].to_numpy(np.int64), len(acts))
     product = tree.nearest(counted, rows)
@@ -256,8 +261,9 @@ def _operators(graph: DependencyGraph, rows: Ints) -> tuple[Ints, Array, Array]:
     operator = np.where((product >= 0) & (main | unnamed), product, inner)
     host = acts.kind[rows] == ActivityKind.OP
     operator[host & (operator != rows) & ~main] = -1  # an operator on the host without shapes is no part of another
-    leaf = ~marked(acts.parent[(acts.kind == ActivityKind.OP) & (acts.parent >= 0)], len(acts))
-    operator[host & ~leaf[rows] & ~counted[rows]] = -1  # it only calls others
+    inner_moved, ops = np.zeros(len(acts)), np.flatnonzero((acts.kind == ActivityKind.OP) & (acts.parent >= 0))
+    np.maximum.at(inner_moved, acts.parent[ops], moved[ops])
+    operator[host & ~counted[rows] & (inner_moved[rows] >= _CALLED * moved[rows])] = -1  # others do its work
     lacks = (operator < 0) & ~host
     above = tree.parent.copy()
     edges = graph.edges.kind == EdgeKind.AUTOGRAD

@@ -24,9 +24,16 @@ wide."""
 _DRIFT = 0.08
 """The same per factor of e in size: caches hold less, and more of a device is filled. Measured likewise. Doubled,
 intervals of a batch eight times as large are nearly twice as wide."""
+_SHAPES = 0.25
+"""The same, of how far times of kernels of a kind are off their fit: kernels that fit badly at recorded sizes do at
+others. Chosen: a size changes less about a kernel than which kernel it is does. Doubled, intervals of kinds that fit
+badly are nearly twice as wide."""
 _SPREAD = 0.1
-"""Relative spread of the times of kernels of a kind around their fit. Measured on products of matrices on an A100.
-Doubled, fits need four times as much evidence for a wave's time."""
+"""The least relative spread of the times of kernels of a kind around their fit. Measured on products of matrices on an
+A100. Doubled, fits need four times as much evidence for a wave's time."""
+_MOST_SPREAD = 0.5
+"""The most that a kind's spread counts as, so that a few odd kernels do not decide for all. Chosen: five times the
+least. Doubled, intervals of kinds that fit badly are twice as wide."""
 _UNKNOWN_FLOOR = 1.0
 """What a kernel takes longer than its fit may be floor, up to so many times the fitted floor. Chosen: a kernel may have
 a step or a call more than usual. Doubled, small kernels have wider intervals."""
@@ -98,13 +105,21 @@ def resized(
     changed = known & (before != after).any(axis=1)
     for each in np.unique(kind[changed]).tolist():
         own, rows = known & (kind == each), np.flatnonzero(changed & (kind == each))
-        parts = _fit(before[own], time_us[own], alike[own])
-        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], before[rows] * parts, after[rows] * parts, fill[rows])
+        parts, spread = _fit(before[own], time_us[own], alike[own])
+        terms = before[rows] * parts, after[rows] * parts
+        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time_us[own].min()))
+        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], fit_of)
     return mid * slowed, low * slowed, high * slowed
 
 
-def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Array, Array]:
-    """Return the times where the terms are `now` and not as they `was`, and the ends of the interval."""
+def _scaled(
+    time: Array, was: Array, now: Array, fill: Array, fit_of: tuple[float, float, float]
+) -> tuple[Array, Array, Array]:
+    """Return the times where the terms are `now` and not as they `was`, and the ends of the interval.
+
+    `fit_of` is (the spread of times around the fit, the coefficient of the roof, the floor that any may have).
+    """
+    spread, per_roof, least_floor = fit_of
     (floor, slope), (floor_then, slope_then) = ((terms[:, :2].sum(axis=1), terms[:, 2]) for terms in (was, now))
     fit = np.maximum(floor + slope, 1e-9)
     growth = np.divide(slope_then, slope, out=np.ones(len(fit)), where=slope > 0)
@@ -112,6 +127,7 @@ def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Ar
     in_share = floor * time / fit
     with_rest = floor * np.minimum(1, time / fit)
     with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), _UNKNOWN_FLOOR * with_rest)
+    with_rest = np.maximum(with_rest, np.minimum(time, least_floor))
     most = time * np.minimum(1, _WAVES / np.maximum(np.nan_to_num(fill), 1e-9))
     ends = []
     for part in (in_share, with_rest):
@@ -121,24 +137,39 @@ def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Ar
     # blocks run in waves, of which the last one may be filled in part only, or the only one
     waves = time * np.ceil(np.maximum(fill * growth, _LEAST)) / np.ceil(np.maximum(fill, _LEAST))
     in_waves = np.where(np.isfinite(waves), waves, mid)
-    mid = np.sqrt(mid * in_waves)
-    drift = np.exp((growth != 1) * _OFF + _DRIFT * np.abs(np.log(np.maximum(growth, 1e-9))))
+    idle = 1 - np.minimum(np.nan_to_num(fill, nan=1.0), 1.0)  # what leaves most of the device idle only fills it
+    mid = mid ** ((1 - idle) / 2) * in_waves ** ((1 + idle) / 2)
+    per_e = np.hypot(_DRIFT, _SHAPES * spread)
+    drift = np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9))))
+    # and larger ones may reach the peak
+    ends[0] = np.where(
+        fill < _WAVES, np.minimum(ends[0], np.maximum(time, floor_then + slope_then / per_roof)), ends[0]
+    )
     return mid, np.minimum(np.minimum(*ends), mid) / drift, np.maximum(np.maximum(*ends), mid) * drift
 
 
-def _fit(terms: Array, time: Array, alike: Array) -> Array:
-    """Return the coefficients, none below 0, and that of the roof not below 1, with the smallest relative errors.
+def _fit(terms: Array, time: Array, alike: Array) -> tuple[Array, float]:
+    """Return (the coefficients with the smallest relative errors, by how much times are off them, as a share).
 
-    Kernels that are alike count once, with their mean time, weighted by their total time. A coefficient of the depth is
-    expected around 1, in units of a wave: kernels have to say so if it is not 0.
+    No coefficient is below 0, that of the roof not below 1. Kernels that are alike count once, with their mean time,
+    weighted by their total time. A coefficient of the depth is expected around 1, in units of a wave, and a floor
+    around some µs: kernels have to say so if these are not 0, and say less the more they differ from the fit.
     """
     _, number = np.unique(alike, return_inverse=True)
     total, count = np.bincount(number, time), np.bincount(number)
     sizes = np.stack([np.bincount(number, column) / count for column in terms.T], axis=1)
-    usual = total / count
-    weight = np.sqrt(total / total.sum() * len(usual)) / usual / _SPREAD
+    usual, share = total / count, total / total.sum()
+    fitted, spread = np.zeros(3), _SPREAD
+    for _ in range(2):
+        fitted = _nonnegative(sizes, usual, np.sqrt(share * len(usual)) / usual / spread, _SPREAD / spread)
+        off = np.log(usual / np.maximum(sizes @ fitted, _LEAST))
+        spread = float(np.clip(np.sqrt(share @ np.square(off - share @ off)), _SPREAD, _MOST_SPREAD))
+    return fitted, spread
+
+
+def _nonnegative(sizes: Array, usual: Array, weight: Array, depth_prior: float) -> Array:
     least = np.array([0.0, 0.0, 1.0])
-    matrix = np.concatenate([sizes * weight[:, None], np.diag([1 / _FLOOR_US, 1.0, 0.0])])
+    matrix = np.concatenate([sizes * weight[:, None], np.diag([1 / _FLOOR_US, depth_prior, 0.0])])
     wanted = np.append((usual - sizes @ least) * weight, np.zeros(3))
     best, error = np.zeros(3), float(np.square(wanted).sum())
     for many in range(1, 4):

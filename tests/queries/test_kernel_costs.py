@@ -65,3 +65,13 @@ def test_a_recording_names_its_device_and_a_frame_may() -> None:
     assert device_name(hg.load(DATA / "gloo_ddp", ranks=[0]), 0) == ""
     acts = pd.DataFrame({"duration_ns": [1, 2], "device": ["T4", None]})
     assert device_name(DependencyGraph.from_frames(acts, pd.DataFrame({"source": [], "target": []})), 0) == "T4"
+
+
+def test_on_a_host_who_moves_the_bytes_has_the_shapes(tmp_path: Path) -> None:
+    events = [shaped("aten::sum", 0, 40, [[64, 32]]), shaped("aten::as_strided", 2, 3, [[64, 32]])]
+    events += [shaped("aten::fill_", 10, 3, [[1]]), shaped("aten::to", 50, 40, [[64, 32]])]
+    events += [shaped("aten::copy_", 52, 30, [[64, 32], [64, 32]])]
+    graph = load(events, tmp_path)
+    table = kernel_costs(graph)
+    works = table[table["operator"] >= 0]["activity"]
+    assert [graph.names[name] for name in graph.activities.name[works]] == ["aten::sum", "aten::fill_", "aten::copy_"]
