@@ -57,6 +57,8 @@ from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
 from .output import plot as plot
 from .output.export.graphviz import to_graphviz as to_graphviz
+from .findings.plan import Plan as Plan
+from .findings.plan import plan as plan
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
 from .output.html.report import report as report

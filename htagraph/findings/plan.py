@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.finding import Claim, Finding, per_step, saved_us
 from htagraph.findings.gain import gain_name, rows_that_gain
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import share_text
+from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.slow_stage import SLOW_STAGE
@@ -37,6 +38,10 @@ _MOST_CHANGES = 16
 """How many changes a plan is chosen among, at most: those that save most alone. Chosen: all sets of three of them are
 compared. Doubled, a plan of three takes eight times as long, or is not known to be the best."""
 _MOST_BUDGET = 16
+"""The largest budget. Chosen: there are no more changes to choose among. Doubled, nothing changes."""
+_APART = 0.03
+"""Share of what a plan saves from which the sum of its parts alone is told to be another figure. Chosen: smaller
+differences are within the error of a prediction. Doubled, fewer plans say so."""
 TABLE = Table(
     "The best changes together",
     Col("change", "str", "what takes no time then, or is as its finding says"),
@@ -83,6 +88,8 @@ class Plan:
     """Changes of findings that are in no plan, as they add work or dependencies."""
     outcome: Outcome
     """The prediction with all changes."""
+    options: tuple[str, ...]
+    """The options of ``htagraph what-if`` that make all changes, in an order in which they may follow each other."""
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
@@ -91,6 +98,35 @@ class Plan:
     def to_frame(self) -> pd.DataFrame:
         """Return `changes`."""
         return self.changes
+
+    def sentences(self, inputs: Sequence[str]) -> list[str]:
+        """Return what the plan says; `inputs` are the words that choose what is read."""
+        if not len(self.changes):
+            return ["No change that the findings name saves anything."]
+        each, rows = " per step" if self.per_step else "", self.changes
+        low, high = (time_text(end) for end in self.interval_us)
+        count = plural(len(rows), "change")
+        share = share_text(float(self.curve["saved_percent"].iloc[-1]))
+        names = "; ".join(
+            f"{name}, {time_text(us)}{' more' if at else ''}"
+            for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
+        )
+        lines = [
+            f"Most that {count} save together{each}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."
+        ]
+        others = f"of the {self.among} that the findings name"
+        lines.append(
+            f"No other {count} {others} save more."
+            if self.how == "optimal"
+            else f"Among {others[3:]}, this is {self.how}."
+        )
+        alone = float(rows["alone_us"].sum())
+        if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
+            why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
+            lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
+        if self.left_out:
+            lines.append(f"Not in it, as they add work or dependencies: {and_list(self.left_out)}.")
+        return [*lines, f"To predict it: {command_line('what-if', inputs, *self.options)}"]
 
 
 @described(TABLE)
@@ -123,7 +159,7 @@ def plan(graph: DependencyGraph, *, budget: int = 3) -> Plan:
     return plan_of(Results(graph), budget)
 
 
-def plan_of(results: Results, budget: int) -> Plan:
+def plan_of(results: Results, budget: int = 3) -> Plan:
     """Return what `plan` does of a job of which some results may be known already."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_BUDGET:
         msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_BUDGET}"
@@ -133,13 +169,15 @@ def plan_of(results: Results, budget: int) -> Plan:
     savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
-    outcome = _scenario(what_if(graph), [savings.changes[each] for each in sorted(found[-1].changes)] if found else [])
+    chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
+    outcome = _scenario(what_if(graph), chosen)
     saved, ends = saved_us(outcome)
     low, high = (per_step(each, steps) for each in ends)
     return Plan(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
         _curve(savings, found, job_ns), per_step(saved, steps), (low, high), steps > 1,
         _how(found[-1]) if found else "optimal", len(savings.changes), savings.left_out, outcome,
+        tuple(word for each in chosen for word in each.options),
     )  # fmt: skip
 
 
@@ -209,7 +247,7 @@ def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:
     rows = [savings.changes[each] for each in which]
     return TABLE.frame({
         "change": [each.name for each in rows],
-        "options": [" ".join(each.options) for each in rows],
+        "options": [shlex.join(each.options) for each in rows],
         "alone_us": [of([each]) for each in which],
         "adds_us": [of(which[: at + 1]) - of(which[:at]) for at in range(len(which))],
         "adds_last_us": [of(which) - of([other for other in which if other != each]) for each in which],

@@ -122,7 +122,9 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Change]) -> Savings:
         return sum(on_path[each] for each in which) if steps == 1 and not baseline.links.may_share else float("inf")
 
     partial = [number for number, change in enumerate(kept) if not change.is_whole]
-    apart = ((one, two) for one, two in combinations(partial, 2) if len(np.intersect1d(shorter[one].at, shorter[two].at)))
+    apart = (
+        (one, two) for one, two in combinations(partial, 2) if len(np.intersect1d(shorter[one].at, shorter[two].at))
+    )
     return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
 
 

@@ -108,6 +108,8 @@ _RANKED: Mapping[str, str] = {
     "collectives": "How long ranks wait for each other in collectives, how long transfers take, at which bandwidth.",
     "opportunities": "What to improve first: kernels, operators, ranks, process groups and host phases by the largest "
     "possible gain, each replayed. Takes longer than the others.",
+    "plan": "Which three changes save most together, and what each adds to the others: gains of single changes do not "
+    "add up. Takes longer than the others.",
 }
 """Tools that rank what they find in one job: `summary`, and verbs that are rows of `QUESTIONS`."""
 _KEPT = 3
