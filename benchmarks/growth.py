@@ -243,6 +243,7 @@ _ASKED: Mapping[str, Sequence[str]] = {
     "compare": ("{job} {job}", "{job} {job} --by path"),
     "diff": ("{job} {job}",),
     "plot": tuple(f"{name} {{job}} -o {{out}}/a.html" for name in plot.__all__ if name not in _NOT_OF_ONE_JOB),
+    "export": ("{job} --chakra {out}/chakra",),
     "report": ("{job} -o {out}/a.html", "{job} {job} --compare -o {out}/a.html"),
     "validate": ("{job}", "{job} --arguments"),
     "summary": ("{job}", "{job} --full -f json"),

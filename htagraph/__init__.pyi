@@ -48,6 +48,8 @@ from .core.kinds import GapKind as GapKind
 from .core.kinds import Provenance as Provenance
 from .core.naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .core.naming import Naming as Naming
+from .findings.plan import Plan as Plan
+from .findings.plan import plan as plan
 from .graph.clocks import Clock as Clock
 from .graph.dependency_graph import DependencyGraph as DependencyGraph
 from .graph.load import load as load
@@ -56,9 +58,8 @@ from .graph.selection import Selection as Selection
 from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
 from .output import plot as plot
+from .output.export.chakra import to_chakra as to_chakra
 from .output.export.graphviz import to_graphviz as to_graphviz
-from .findings.plan import Plan as Plan
-from .findings.plan import plan as plan
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
 from .output.html.report import report as report
@@ -82,6 +83,8 @@ from .trace.kineto.read import check_arguments as check_arguments
 from .trace.kineto.read import read_events as read_events
 from .trace.recording.profile import profile as profile
 from .trace.recording.profile import trace_handler as trace_handler
+from .whatif.capacity import Capacity as Capacity
+from .whatif.capacity import capacity as capacity
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

@@ -80,9 +80,8 @@ def _load_once(paths: Any, *chosen: Any, **options: Any) -> Any:
 @pytest.mark.parametrize("line", commands())
 def test_a_command_on_a_page_runs(line: str, folder: Path, run: Callable[..., Any]) -> None:
     words = commands()[line]
-    absent = [
-        word for word in words if re.search(r"(^|/)\w+\.json$|://", word) and words[words.index(word) - 1] != "-o"
-    ]
+    file = re.compile(r"(^|/)\w+\.(json|sqlite)$|://")
+    absent = [word for word in words if file.search(word) and words[words.index(word) - 1] != "-o"]
     if absent:
         pytest.skip(f"no {absent[0]} here")
     ran = run(*words)

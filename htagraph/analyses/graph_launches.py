@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.core.arrays import inverse_of
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.core.naming import is_graph_launch, is_whole_graph, names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import columns_of
@@ -44,7 +44,8 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
 
     Returns:
         One row per call, by rank and start: {columns}. Without kernels the delay and the percentage are NaN, the
-        other times 0.
+        other times 0. A graph that was recorded as a whole has a delay and a span, and what else depends on its kernels
+        is NaN or 0.
 
     Example:
         >>> import htagraph as hg
@@ -60,6 +61,7 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     place = inverse_of(calls, len(acts))
     group, count = place[call], len(calls)
     works = np.bincount(group, minlength=count)
+    whole = np.bincount(group, names_that(is_whole_graph, graph.names)[acts.name[work]], count) > 0
     low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
     np.minimum.at(low, group, acts.start[work])
     np.maximum.at(high, group, acts.end[work])
@@ -72,10 +74,12 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     return TABLE.frame({
         **columns_of(graph, calls, "rank", "name", "step", "start_us"), "launch": calls, "graph_id": graph_id,
         "call_us": acts.duration[calls] / 1000,
-        "delay_us": np.where(some, np.maximum(0, low - acts.end[calls]) / 1000, np.nan), "kernels": works,
+        "delay_us": np.where(some, np.maximum(0, low - acts.end[calls]) / 1000, np.nan),
+        "kernels": np.where(whole, 0, works),
         "streams": np.bincount(np.unique(group * len(graph.lanes) + acts.lane[work]) // max(1, len(graph.lanes)),
                                minlength=count),
-        "span_us": span / 1000, "busy_us": busy / 1000, "gap_us": (span - busy) / 1000,
-        "gap_percent": 100 * (span - busy) / np.where(span > 0, span, np.nan),
+        "span_us": span / 1000, "busy_us": np.where(whole, np.nan, busy / 1000),
+        "gap_us": np.where(whole, np.nan, (span - busy) / 1000),
+        "gap_percent": 100 * (span - busy) / np.where((span > 0) & ~whole, span, np.nan),
         "communication_us": np.bincount(group, talk, count) / 1000,
     })  # fmt: skip

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from math import prod
-from typing import Any
-
-import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, marked, occurring
-from htagraph.core.flops import (
-    DRAM_BYTES,
-    DRAM_PARTS,
-    cost_of,
-    element_bytes,
-    flop_formula,
-    flop_per_count,
-    is_complex,
-    is_tf32_kernel,
-    numbers_per_element,
-    peak_of,
-)
+from htagraph.core.arrays import Array, occurring
+from htagraph.core.devices import peak_of
+from htagraph.core.flops import DRAM_BYTES, DRAM_PARTS, flop_per_count, is_tf32_kernel
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.arguments import argument_texts
 from htagraph.queries.attribution import names_of
+from htagraph.queries.kernel_costs import device_name, operator_costs
 from htagraph.queries.kernel_sequences import work_below
 from htagraph.queries.recorded_events import counter_ranges, operators_around
 
@@ -64,8 +50,6 @@ TABLE = Table(
 
 _GROUP = ["rank", "operator", "shapes", "element_bytes", "tf32", "at_most", "source"]
 _SUMS = ["count", "flop", "bytes", "time_us"]
-_decoded = msgspec.json.Decoder().decode
-_DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
 
 
 @described(TABLE)
@@ -108,11 +92,13 @@ def roofline(
         if peak is not None and not 0 < peak < float("inf"):
             msg = f"{name}={peak!r}: give what the device does at most, a number above 0"
             raise ValueError(msg)
-    shaped, left_out = _by_shapes(graph)
-    counted = _by_counters(graph)
-    if len(counted):
-        shaped = shaped[~shaped["rank"].isin(counted["rank"])]
-    parts = [part for part in (counted, shaped) if len(part)]
+    costs, left_out = operator_costs(graph)
+    counted = costs["activity"].to_numpy(np.int64)
+    shaped = costs.assign(rank=graph.activities.rank[counted], operator=names_of(graph, counted), source="shapes")
+    measured = _by_counters(graph)
+    if len(measured):
+        shaped = shaped[~shaped["rank"].isin(measured["rank"])]
+    parts = [part for part in (measured, shaped) if len(part)]
     table = TABLE.frame()
     if parts:
         table = _table(graph, pd.concat(parts, ignore_index=True), (peak_tflop_s, peak_gb_s))
@@ -131,55 +117,6 @@ def _table(graph: DependencyGraph, each: pd.DataFrame, peaks: tuple[float | None
     table = _rates(table, graph, *peaks)
     order = table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)
     return TABLE.frame(order)
-
-
-def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
-    """Return (the operators that can be counted by their shapes, of nested ones the innermost; how many cannot)."""
-    acts = graph.activities
-    formulas = [flop_formula(name) for name in graph.names]
-    fits = np.array([bool(formula) for formula in formulas], np.bool_)
-    chosen = np.flatnonzero(fits[acts.name] & (acts.kind == ActivityKind.OP))
-    if not len(chosen):
-        return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"]), 0
-    texts = argument_texts(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
-    known: dict[Any, tuple[Any, ...] | bool] = {}  # by name and arguments: steps repeat them
-    rows, odd = [], []
-    for activity, name, *given in zip(chosen.tolist(), acts.name[chosen].tolist(), *texts.values(), strict=True):
-        key = (name, *given)
-        if key not in known:
-            known[key] = _counted(formulas[name], *(None if text is None else _decoded(text) for text in given))
-        cost = known[key]
-        if isinstance(cost, tuple):
-            rows.append((activity, *cost))
-        elif cost:
-            odd.append(activity)
-    table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written", "at_most"])
-    counted = table["activity"].to_numpy(np.int64)
-    is_counted = marked(counted, len(acts))
-    around = graph.tree.around(is_counted)
-    left_out = int((~(around | graph.tree.inside(is_counted))[np.array(odd, np.int64)]).sum())
-    table = table[~around[counted]]
-    counted = table["activity"].to_numpy(np.int64)
-    known = table["element_bytes"] > 0
-    moved = (table["read"] + table["written"] * table["element_bytes"]).where(known).astype("float64")
-    table = table[["activity", "shapes", "element_bytes", "flop", "at_most"]].assign(
-        rank=acts.rank[counted], operator=names_of(graph, counted), source="shapes", bytes=moved
-    )
-    return table, left_out
-
-
-def _counted(formula: str, dims: Any, old: Any, types: object, values: object) -> tuple[Any, ...] | bool:  # noqa: ANN401 - JSON
-    """Return (shapes, element_bytes, read, flop, written, at_most) of an operator; else whether it has shapes."""
-    cost = cost_of(formula, dims or old or (), values)
-    kinds = types if isinstance(types, list) else []
-    if cost is None or any(is_complex(kind) for kind in kinds):
-        return bool(dims or old)
-    names = [str(kinds[i]) if i < len(kinds) else "" for i in cost.read]
-    flop = float(cost.flop * numbers_per_element(names[0]))  # a packed dimension is the one that products sum over
-    sizes, shapes = [element_bytes(name) for name in names], [(dims or old)[i] for i in cost.read]
-    read = float(sum(prod(shape) * size for shape, size in zip(shapes, sizes, strict=True)))
-    text = ", ".join("x".join(map(str, shape)) for shape in shapes)
-    return text, sizes[0] or max(sizes), read, flop, float(cost.written), cost.at_most
 
 
 def _by_counters(graph: DependencyGraph) -> pd.DataFrame:
@@ -235,7 +172,7 @@ def _rates(
     table["share_percent"] = 100 * table["time_us"] / all_us.where(all_us > 0)
     table["intensity"] = table["flop"] / some
     table["tflop_s"], table["gb_s"] = table["flop"] / seconds / 1e12, some / seconds / 1e9
-    peaks = {rank: peak_of(_device(graph, rank)) for rank in table["rank"].unique()}
+    peaks = {rank: peak_of(device_name(graph, rank)) for rank in table["rank"].unique()}
     limits = [peaks[rank] for rank in table["rank"]]
     sizes = zip(limits, table["element_bytes"].tolist(), table["tf32"].tolist(), strict=True)
     own = [peak.tflop_s(size, tf32=tf32) if peak else 0.0 for peak, size, tf32 in sizes]
@@ -251,14 +188,3 @@ def _rates(
 
 def _known(values: list[float]) -> Array:
     return np.array([value if value > 0 else np.nan for value in values], np.float64)
-
-
-def _device(graph: DependencyGraph, rank: int) -> str:
-    """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
-    trace, acts = graph.traces.get(rank), graph.activities
-    of_rank = acts.of_rank(rank)
-    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]]).tolist()}
-    if trace is None or not used:
-        return ""
-    named = [(each.id, each.name) for each in trace.facts.devices if each.name]
-    return next((name for number, name in named if number in used), named[0][1] if named else "")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from htagraph.cli.writing import Format
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["counters", "critical_path", "memory", "patterns", "plot", "report", "serve", "summary"]
+__all__ = ["counters", "critical_path", "export", "memory", "patterns", "plot", "report", "serve", "summary"]
 
 
 def summary(  # noqa: PLR0913, PLR0917 - one argument per option
@@ -166,7 +166,7 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
 
     NAME is that of the analysis: temporal_breakdown, overlap, idle_breakdown, kernel_breakdown, operator_breakdown,
     module_breakdown, kernel_owners, kernel_distribution, launch_stats, queue_length, memory_bandwidth,
-    memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities, plan or
+    memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities, plan, capacity or
     timeline.
     """
     import htagraph as hg
@@ -184,6 +184,19 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
     if chosen != "timeline":
         drawn = hg.memory.timeline(drawn) if chosen == "memory_timeline" else getattr(hg, chosen)(drawn)
     write_figure(getattr(figures, chosen)(drawn), output)
+
+
+def export(paths: list[str], *, chakra: Path, ranks: str | None = None, steps: str | None = None) -> None:
+    """Write a job for other tools: as Chakra execution traces, a file per rank, with all dependencies.
+
+    ASTRA-sim and other simulators replay them. Example: htagraph export traces/ --chakra et/
+    """
+    graph = read(paths, ranks, steps)
+    from htagraph.output.export.chakra import to_chakra
+
+    with phase("writing"):
+        files = to_chakra(graph, chakra)
+    typer.echo("\n".join(files.sentences), err=True)
 
 
 def report(

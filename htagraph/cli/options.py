@@ -26,7 +26,7 @@ from htagraph.cli.writing import (
     target,
 )
 from htagraph.core.computing import keep_memory
-from htagraph.core.errors import TraceError, printable
+from htagraph.core.errors import TraceError, printable, shown
 from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import duration_ns, numbers
 
@@ -68,6 +68,20 @@ def _peak(context: typer.Context, option: typer.CallbackParam, peak: float | Non
         msg = f"{peak:g} is not a peak of a device: give a number above 0"
         raise typer.BadParameter(msg, param_hint=option.opts[0])
     return peak
+
+
+def _words(text: str | None) -> list[str] | None:
+    """Return the words of a list."""
+    return None if text is None else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    """Return the whole numbers of a list."""
+    words = _words(text)
+    if words is None or all(each.isdecimal() for each in words):
+        return None if words is None else [int(each[:9]) for each in words]
+    msg = f"{shown(text)} is no list of batch sizes such as 8,16,32"
+    raise typer.BadParameter(msg, param_hint="--batches")
 
 
 _NUMBERS = "such as 4 or 4-6."
@@ -117,6 +131,11 @@ OPTIONS: Mapping[str, Any] = {
         bool | None, "--python/--no-python", show_default=False,
         help="Keep or leave out calls of Python functions. By default they are kept, up to 4 million of a rank.",
     ),
+    "captures": _option(
+        list[str] | None, "--captures", metavar="DIR", show_default=False,
+        help="A recording in which kernels of replayed CUDA graphs were launched one by one, such as the warm-up: "
+        "these kernels get its operators. May be repeated.",
+    ),
     "no_cache": _option(
         bool, "--no-cache", help="Read the files even if an earlier command read them, and cache nothing."
     ),
@@ -139,6 +158,14 @@ OPTIONS: Mapping[str, Any] = {
     "budget": _option(int, "--budget", min=1, max=16, help="How many changes at most."),
     "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),
     "peak_gbs": _option(float | None, help="Peak bandwidth of the device's memory, GB/s.", callback=_peak),
+    "batches": _option(
+        str | None, "--batches", metavar="SIZES", callback=_sizes,
+        help="Batch sizes of each rank, such as 8,16,32; by default half to 8 times the recorded one.",
+    ),
+    "devices": _option(
+        str | None, "--devices", metavar="NAMES", callback=_words,
+        help="Devices, such as 'H100 SXM,L4'; by default some that are often asked for.",
+    ),
     "annotation": _option(
         str | None, "--annotation", show_default=False,
         help="Glob of annotations, operators, Python frames or phases, such as decode.",
@@ -200,6 +227,10 @@ OPTIONS: Mapping[str, Any] = {
     "report.output": _option(
         Path, "--output", "-o", callback=ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
     ),
+    "chakra": _option(
+        Path, "--chakra", metavar="DIR", callback=in_folder,
+        help="Folder for rank.<rank>.et and comm_group.json (MLCommons Chakra, schema 0.0.4).",
+    ),
     "compare": _option(bool, "--compare", help="Two jobs, before and after: what changed, and why."),
     "port": _option(int, "--port", min=0, max=65535, help="Port of this machine; 0 for any free port."),
     "perfetto_ui": _option(
@@ -238,6 +269,7 @@ class _Reading(NamedTuple):
 
     time: str | None = None
     python: bool | None = None
+    captures: list[str] | None = None
     no_cache: bool = False
 
 
@@ -295,6 +327,7 @@ def given(paths: list[str], ranks: str | None = None, steps: str | None = None) 
         words += [option, text] if text is not None else []
     words += ["--time", reading.time] if reading.time is not None else []
     words += ["--python" if reading.python else "--no-python"] if reading.python is not None else []
+    words += [word for folder in reading.captures or () for word in ("--captures", folder)]
     return words
 
 
@@ -330,12 +363,16 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
     if on and reading.time is not None:
         msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
         raise typer.BadParameter(msg, param_hint="--time")
+    if on and reading.captures:
+        msg = "no worker reads captures: leave out --scheduler"
+        raise typer.BadParameter(msg, param_hint="--captures")
     time = window(reading.time)
     with progress("reading") as advance:
         from htagraph.graph.load import load
         from htagraph.trace.discover import find_files
 
         asked: dict[str, Any] = {"time": time, "python": reading.python, "cache": not reading.no_cache}
+        asked |= {"captures": reading.captures} if reading.captures else {}
         read = partial(load, paths, chosen_ranks, chosen_steps, advance, **asked, **on)
         try:
             job: Any = read()

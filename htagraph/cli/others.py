@@ -22,8 +22,9 @@ cache = typer.Typer(
 
 
 def validate(
-    paths: list[str], *, arguments: bool = False, form: Format | None = None, output: Path | None = None
-) -> None:
+    paths: list[str], *, arguments: bool = False, captures: list[str] | None = None, form: Format | None = None,
+    output: Path | None = None,
+) -> None:  # fmt: skip
     """What is wrong with these traces, and what can they answer? Exit code 1 if a file is unusable.
 
     Always reads the files, never what is cached of them.
@@ -31,7 +32,7 @@ def validate(
     with progress("reading") as advance:
         from htagraph.output.validation import validate as validated
 
-        report = validated(paths, arguments=arguments, progress=advance)
+        report = validated(paths, arguments=arguments, progress=advance, captures=captures or None)
     from htagraph.output.render import render_validation
 
     write(report, partial(render_validation, report), form, output, paths)

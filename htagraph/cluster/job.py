@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from htagraph.cluster.engines import Engine, Failed, engine_of, run_each
-from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, SelectionError, TraceError
+from htagraph.core.errors import HtagraphError, Issue, OtherFileError, SelectionError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
@@ -66,8 +66,8 @@ def _answer(file: RankedFile, reading: ReadOptions, question: Callable[[Dependen
         return Failed(f"{what}; install the same release on both")
     try:
         graph = load(
-            {file.rank: file.path}, steps=reading.steps, naming=reading.naming, cache=reading.cache,
-            python=reading.python,
+            {file.rank: file if file.parts else file.path}, steps=reading.steps, naming=reading.naming,
+            cache=reading.cache, python=reading.python,
         )  # fmt: skip
         return question(graph)
     except HtagraphError as error:
@@ -253,7 +253,7 @@ def load_on(
         lacking.append(MissingRank(named_rank(path), str(path), str(error)))
 
     def leave_out(path: TracePath, why: HtagraphError) -> None:
-        kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
+        kind = why.code if isinstance(why, OtherFileError) else "made_by_htagraph"
         beside.append(Issue(str(path), kind, str(why), 1))
 
     files = rank_files(paths, skip, leave_out, look=lambda found: _looked(workers, found))

@@ -5,7 +5,8 @@ An error names the file or argument, what is wrong, and what to do:
 HtagraphError
 ├── TraceError             a file cannot be used as a trace
 │   ├── NotATraceError     the file is something else (protobuf, zip, JSON without events)
-│   │   └── OtherJsonError JSON without events, such as a configuration or an execution trace
+│   │   └── OtherFileError a sound file of another kind, such as another program's database
+│   │       └── OtherJsonError JSON without events, such as a configuration or an execution trace
 │   └── DamagedTraceError  the file was a trace, but its events cannot be recovered
 ├── RankError              files do not form one job (two files of one rank, two runs in one folder, absent rank)
 ├── GraphError             a graph breaks one of its invariants
@@ -21,8 +22,8 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "DamagedTraceError", "GraphError", "HtagraphError", "Issue", "IssueLog", "NotATraceError", "NothingMeetsError",
-    "OtherJsonError", "RankError", "SelectionError", "StoredGraphError", "TraceError", "check_choice", "check_type",
-    "nearest_words", "printable", "shown", "time_text",
+    "OtherFileError", "OtherJsonError", "RankError", "SelectionError", "StoredGraphError", "TraceError", "check_choice",
+    "check_type", "nearest_words", "printable", "shown", "time_text",
 ]  # fmt: skip
 
 _SHOWN = 60
@@ -39,15 +40,23 @@ class TraceError(HtagraphError):
 
 
 class NotATraceError(TraceError):
-    """The file is not a Kineto trace: another format, or JSON without events."""
+    """The file is not a trace: another format, or JSON without events."""
 
 
-class OtherJsonError(NotATraceError):
+class OtherFileError(NotATraceError):
+    """The file is sound, and of another kind: beside traces it is left out."""
+
+    code = "other_file"
+
+
+class OtherJsonError(OtherFileError):
     """The file is sound JSON of another kind, such as a configuration or an execution trace."""
+
+    code = "other_json"
 
 
 class DamagedTraceError(TraceError):
-    """The file was a Kineto trace, but is damaged beyond what can be recovered safely."""
+    """The file was a trace, but is damaged beyond what can be recovered safely."""
 
 
 class RankError(HtagraphError):

@@ -1,4 +1,4 @@
-"""Floating-point operations and bytes of an operator, from the shapes of its inputs; and the peak rates of devices.
+"""Floating-point operations and bytes of an operator, from the shapes of its inputs.
 
 The formulas are those of `torch.utils.flop_counter`: two operations per multiply-add; attention's backward with the
 scores computed again. Two differ: under a causal mask or in a window, attention computes only the pairs that these
@@ -18,8 +18,9 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "DRAM_BYTES", "DRAM_PARTS", "PEAKS", "Cost", "Peak", "attended_pairs", "cost_of", "element_bytes", "flop_formula",
-    "flop_per_count", "is_complex", "is_tf32_kernel", "numbers_per_element", "peak_of",
+    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "elements",
+    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "number_format",
+    "numbers_per_element",
 ]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
@@ -256,69 +257,6 @@ def _sum_of_ramp(count: int, most: int, begin: int) -> int:
     return rising + (count - high) * most
 
 
-@dataclass(frozen=True)
-class Peak:
-    """A device's peak rates; 0 where its data sheet gives none."""
-
-    gb_s: float
-    """Memory bandwidth, 10⁹ B/s."""
-    bits_16: float
-    """16-bit floating point on matrix units (tensor cores), 10¹² operations/s."""
-    bits_32: float
-    """32-bit floating point on vector units, 10¹² operations/s."""
-    bits_64: float = 0.0
-    """64-bit floating point, on matrix units where there are some that can, 10¹² operations/s."""
-    bits_8: float = 0.0
-    """8-bit floating point on matrix units, 10¹² operations/s."""
-    tf32: float = 0.0
-    """32-bit floating point rounded to 19 bits (TF32), on matrix units, 10¹² operations/s."""
-
-    def tflop_s(self, element_bytes: int, *, tf32: bool = False) -> float:
-        """Return the peak throughput for elements of `element_bytes` bytes, 10¹² operations/s; 0 if unknown."""
-        if tf32:
-            return self.tf32
-        return {1: self.bits_8, 2: self.bits_16, 4: self.bits_32, 8: self.bits_64}.get(element_bytes, 0.0)
-
-
-PEAKS: dict[str, Peak] = {
-    "V100": Peak(900, 125, 15.7, 7.8),
-    "T4": Peak(320, 65, 8.1),
-    "A100.*80GB": Peak(2039, 312, 19.5, 19.5, 0, 156),
-    "A100": Peak(1555, 312, 19.5, 19.5, 0, 156),
-    "A10G?": Peak(600, 125, 31.2, 0, 0, 62.5),
-    "A30": Peak(933, 165, 10.3, 10.3, 0, 82),
-    "L4": Peak(300, 121, 30.3, 0, 242, 60),
-    "L40S": Peak(864, 362, 91.6, 0, 733, 183),
-    "H100 PCIe": Peak(2000, 756, 51, 51, 1513, 378),
-    "H100 NVL": Peak(3900, 835, 60, 60, 1671, 418),
-    "H100": Peak(3350, 989, 67, 67, 1979, 495),
-    "H200": Peak(4800, 989, 67, 67, 1979, 495),
-    "B200": Peak(8000, 2250, 80, 40, 4500, 1100),
-    "MI250X": Peak(1638, 191.5, 47.9, 47.9),  # one of its two dies: each is a device of its own
-    "MI250": Peak(1638, 181, 45.3, 45.3),
-    "MI300X": Peak(5300, 1307, 163.4, 163.4, 2615, 654),
-    "MI325X": Peak(6000, 1307, 163.4, 163.4, 2615, 654),
-}
-"""Peak rates by a pattern of words in the product name; the first pattern that matches counts.
-
-The figures are those of NVIDIA's and AMD's data sheets: dense (without sparsity), at boost clock. They are the roof of
-the roofline: with a figure twice as large, a kernel's share of the peak halves, and the ridge point moves.
-"""
-
-
-def peak_of(device_name: str) -> Peak | None:
-    """Return the peak rates of a device by its product name, or None if the name is unknown.
-
-    Example:
-        >>> peak_of("NVIDIA A100-SXM4-80GB").gb_s
-        2039
-    """
-    for words, peak in PEAKS.items():
-        if re.search(rf"(?<![A-Za-z0-9]){words}(?![A-Za-z0-9])", device_name):
-            return peak
-    return None
-
-
 def flop_formula(name: str) -> str:
     """Return the name of the formula for an operator's floating-point operations, or ``""`` if there is none.
 
@@ -374,6 +312,60 @@ def is_tf32_kernel(name: str) -> bool:
         (True, False)
     """
     return matches(r"tf32|xf32|s1688|s16816gemm_f32", name)
+
+
+_FORMATS = (
+    ("fp8", r"e4m3|e5m2|fp8|float8"),
+    ("bf16", r"bf16|bfloat16|_B_?BS"),
+    ("tf32", r"tf32|xf32|s1688|s16816gemm_f32"),
+    ("fp16", r"fp16|float16|half|f16|h884|h1688|hgemm|s16816|_H_?HS"),
+    ("fp64", r"fp64|float64|double|dgemm"),
+    ("fp32", r"fp32|float32|sgemm|^float$|simt|scudnn"),
+)
+"""The format of numbers by the first pattern that a name matches."""
+SIZES = {"fp8": 1, "fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8}
+"""Bytes of a number by its format."""
+
+
+def number_format(name: str) -> str:
+    """Return the format of numbers that the name of a type, or of a product's kernel, shows; ``""`` if it shows none.
+
+    Example:
+        >>> number_format("torch.bfloat16"), number_format("ampere_sgemm_128x64_tn"), number_format("mine")
+        ('bf16', 'fp32', '')
+    """
+    return next((made for made, pattern in _FORMATS if matches(pattern, name)), "")
+
+
+def elements(shapes: Sequence[Any]) -> int:
+    """Return how many elements tensors of some shapes have together; what is no shape has none.
+
+    Example:
+        >>> elements([[2, 3], [4], "mine", []])
+        10
+    """
+    return sum(prod(shape) for shape in map(_shape, shapes) if shape)
+
+
+def labelled_cost(inputs: Any, output: Any) -> tuple[int, int, int] | None:  # noqa: ANN401 - whatever a user says
+    """Return (operations, elements of the result, elements moved) of a product by its shapes, None if they do not fit.
+
+    The last two inputs are multiplied. A single input is multiplied with a weight that makes the output of it.
+
+    Example:
+        >>> labelled_cost([[8, 2, 3], [8, 3, 4]], None), labelled_cost([[8, 3]], [8, 5])
+        ((384, 64, 208), (240, 40, 79))
+    """
+    tensors = [shape for shape in map(_shape, inputs or ()) if shape and len(shape) > 1]
+    result = _shape(output) or []
+    if len(tensors) > 1 and tensors[-2][-1] == tensors[-1][-2]:
+        second, written = tensors[-1], prod(tensors[-2][:-1]) * tensors[-1][-1]
+    elif tensors and result and len(tensors) == 1:
+        second, written = [tensors[0][-1], result[-1]], prod(tensors[0][:-1]) * result[-1]
+    else:
+        return None
+    first = tensors[max(len(tensors) - 2, 0)]
+    return 2 * written * first[-1], written, prod(first) + prod(second) + written
 
 
 _FLOP_COUNTER = re.compile(r"smsp__sass_thread_inst_executed_op_([hfd])(fma|mul|add)_pred_on\.sum")

@@ -17,8 +17,8 @@ from htagraph.core.arrays import is_any_of
 __all__ = [
     "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
     "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS",
-    "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "Provenance",
-    "edges_with", "of_kinds",
+    "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "KernelKind",
+    "Provenance", "edges_with", "of_kinds",
 ]  # fmt: skip
 
 CATEGORIES = (
@@ -71,6 +71,27 @@ class ActivityKind(_Labelled):
     def is_host_code(self) -> bool:
         """Return whether its own time is that of operators, Python or calls that neither launch nor block."""
         return self in (*FRAMES, ActivityKind.RUNTIME)
+
+
+class KernelKind(_Labelled):
+    """What a kernel, a copy, or an operator that computes on the host does: kernels of a kind reach similar rates."""
+
+    OTHER = 0
+    GEMM = 1  # a product of matrices
+    ATTENTION = 2
+    CONVOLUTION = 3
+    REDUCTION = 4  # norms, softmax, losses, sums
+    ELEMENTWISE = 5
+    INDEX = 6  # embeddings, gathers, scatters, sorts
+    COPY = 7  # copies between memories, and layouts that change
+    MEMSET = 8
+    COLLECTIVE = 9
+    OPTIMIZER = 10  # updates of parameters
+
+    @property
+    def is_product(self) -> bool:
+        """Return whether operations, and not memory alone, may bound kernels of this kind."""
+        return self in (KernelKind.GEMM, KernelKind.ATTENTION, KernelKind.CONVOLUTION)
 
 
 class EdgeKind(_Labelled):

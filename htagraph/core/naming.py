@@ -11,23 +11,25 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
-    "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming",
-    "activity_kind", "call_name", "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers",
-    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
-    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready",
-    "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "matches",
-    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
+    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR",
+    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
+    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
+    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
+    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
+    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
+    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_single_precision",
+    "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "is_whole_graph", "kernel_kind",
+    "kernel_library", "matches", "names_like", "names_that", "operator_of_frame", "parameter_positions",
+    "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -71,7 +73,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
+DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cuda_graph", "mtia_ccp_events"})
 """Categories whose events are work on a device stream."""
 RUNTIME_CATEGORIES = frozenset({
     "cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "xpu_driver",
@@ -80,7 +82,7 @@ RUNTIME_CATEGORIES = frozenset({
 """Categories whose events are runtime or driver calls on a host thread."""
 FRAME = "python_function"
 """The category of calls of Python functions."""
-HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", FRAME}
+HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", "os_runtime", FRAME}
 """Categories whose events run on host threads and nest."""
 COUNTER_RANGE = "cuda_profiler_range"
 """The category of CUPTI's profiler ranges: one per kernel, with the kernel's hardware counters as arguments."""
@@ -135,7 +137,10 @@ class Naming:
 
 DEFAULT_NAMING = Naming()
 
-_FIXED = {"cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "python_function": ActivityKind.PYTHON}
+_FIXED = {
+    "cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "os_runtime": ActivityKind.RUNTIME,
+    "python_function": ActivityKind.PYTHON,
+}  # fmt: skip
 
 
 def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> ActivityKind:
@@ -307,7 +312,22 @@ is_source_frame = _named(
 )
 
 # runtime and driver calls, and kernels
+is_whole_graph = _named(
+    r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded one by one"
+)
 is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
+is_enqueuing = _named(
+    r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
+    "a runtime or driver call that starts a kernel, a copy or a memset",
+)
+is_capture_begin = _named(r"StreamBeginCapture", "a call from which on a thread's work becomes a CUDA graph")
+is_capture_end = _named(r"StreamEndCapture", "the call that ends a capture")
+BORROWED_CATEGORIES: Final = {
+    "operator": "cpu_op", "annotation": "user_annotation", "module": "python_function", "function": "python_function",
+}  # fmt: skip
+"""Categories of what a capture lends to the kernels of a CUDA graph, by sort."""
+NODE_ANNOTATIONS: Final = ("annotation", "str", "name")
+"""Arguments of kernels under which PyTorch's ``torch.cuda._annotate_cuda_graph_trace`` writes marks of nodes."""
 is_kernel_launch = _named(
     r"^(?-i:(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel)",
     "a runtime or driver call that launches one kernel",
@@ -335,11 +355,116 @@ is_poll = _named(
 )
 is_triton_kernel = _named(r"^(?-i:triton_)", "a Triton kernel that inductor generated")
 
+is_product_label = _named(
+    r"\b(method|function) ((add|b|badd)?mm|matmul|linear|einsum|conv\d?d?)\b|(^|[._:/ ])(query|key|value|[qkvo]|qkv"
+    r"|dense|proj|fc\d*|c_attn|c_fc|w[qkvio]\d?|head|linear\d*|decoder|classifier|seq_relationship|(add|b|badd)?mm"
+    r"|matmul|einsum|conv\d*d?)(_\d+)?([\W_]+(fw|bw|forward|backward|bwd|fwd))?\W*$",
+    "a user's name of a product of matrices: that of a function, or of a module by its last word",
+)
+is_memory_label = _named(
+    r"(^|[._:/ ])(add|sub|mul|(true)?div|pow|tanh|exp|r?sqrt|where|masked_fill_?|max|min|to|type(?! object)|float|bool"
+    r"|contiguous|clone|ln(_\w+)?|wte|wpe|embed\w*|drop|\w*dropout|activation(_fn)?|act|getitem|getattr|view|permute"
+    r"|transpose|reshape|expand|split|size|dim|eq|lt|ones|zeros|full|arange|finfo|(un)?squeeze)(?![a-z])",
+    "a user's name of work that memory bounds: that of a function, or of a module by its last word",
+)
+_KERNEL_KINDS = (
+    (r"^Memset|^aten::(zero|fill)_$|FillFunctor", KernelKind.MEMSET),
+    (r"^Memcpy|^__amd_rocclr_copy", KernelKind.COPY),
+    (r"multi_tensor_apply|fused_?adam|adagrad|^aten::_(foreach|fused)_|^Optimizer\.step", KernelKind.OPTIMIZER),
+    (
+        r"fmha|flash_?(fwd|bwd|attn|att_|infer)|attn_fwd|attn_bwd|attention|mha_(fwd|bwd)|paged_attn|unified_attn",
+        KernelKind.ATTENTION,
+    ),
+    (
+        r"conv(?!ert)|[dw]grad|fprop|winograd|scudnn|im2col|col2im|implicit_gemm|igemm_(fwd|bwd|wrw)|fft[12]d",
+        KernelKind.CONVOLUTION,
+    ),
+    (
+        r"gemm|gemv|^Cijk_|nvjet|splitk|matmul|(^|_)bmm|cublas|dot_kernel"
+        r"|^aten::((_scaled_|_int_|_?grouped_)?(add)?mm_?|(badd)?bmm_?|linear|mv|addmv|_scaled_grouped_mm)$",
+        KernelKind.GEMM,
+    ),
+    (
+        r"norm|softmax|reduce_|reduction|loss|welford|(^|_|::)bn_|triton_(red|per)_|cross_entropy|GammaBeta"
+        r"|^aten::(sum|mean|max|min|amax|amin|var|std|prod|cumsum|any|all|argmax|argmin|logsumexp|topk)(\.|$)|pool",
+        KernelKind.REDUCTION,
+    ),
+    (
+        r"index|gather|scatter|embedding|sort|topk|permute_|unique|masked_select|nonzero|DeviceSelect|DeviceScan",
+        KernelKind.INDEX,
+    ),
+    (
+        r"CatArray|copy|transpose|nchwToNhwc|nhwcToNchw|^aten::(cat|stack|clone|contiguous|to|_to_copy)$",
+        KernelKind.COPY,
+    ),
+    (r"elementwise|triton_|dropout|threshold|gelu|relu|silu|Functor|^aten::\w+$", KernelKind.ELEMENTWISE),
+)
+"""The kind of a kernel: that of the first pattern which its name, or that of an operator on the host, matches."""
+_LIBRARIES = (
+    (r"nccl|rccl|multimem|cross_device_reduce", "nccl"),
+    (r"flash|fmha", "flash"),
+    (r"scudnn|cudnn|miopen|[dw]grad|^igemm_", "cudnn"),
+    (r"cutlass|cublas|gemm|gemv|nvjet|^Cijk_|splitKreduce|dot_kernel", "cublas"),
+    (r"triton", "triton"),
+    (r"at::native|c10::", "pytorch"),
+    (r"cub::|thrust", "cub"),
+)
+
+_PARAMETERS = (
+    (r"^aten::linear$", (1, 2)),
+    (r"^aten::addmm$", (0, 2)),
+    (r"^aten::(_|cudnn_|mkldnn_|miopen_)?convolution(_overrideable)?$|^aten::conv\dd$", (1, 2)),
+    (r"^aten::embedding(_bag)?$", (0,)),
+    (r"^aten::(native_)?layer_norm$", (2, 3)),
+    (
+        r"^aten::(native_|cudnn_|miopen_|_)*batch_norm(_impl_index|_with_update)?$|^aten::(native_)?group_norm$",
+        (1, 2, 3, 4),
+    ),
+    (r"AccumulateGrad$", (0,)),
+)
+
+
+def parameter_positions(name: str) -> tuple[int, ...]:
+    """Return at which positions an operator's inputs are parameters of a model.
+
+    Example:
+        >>> parameter_positions("aten::linear"), parameter_positions("aten::add")
+        ((1, 2), ())
+    """
+    return next((places for pattern, places in _PARAMETERS if matches(pattern, name)), ())
+
+
+@lru_cache(maxsize=1 << 14)  # names of kernels and operators: a few thousand in a job
+def kernel_kind(name: str) -> KernelKind:
+    """Return what a kernel, a copy, or an operator that computes on the host does, by its name.
+
+    Example:
+        >>> kernel_kind("ampere_sgemm_32x128_tn").label, kernel_kind("Memcpy HtoD (Pinned -> Device)").label
+        ('gemm', 'copy')
+        >>> kernel_kind("aten::native_layer_norm").label, kernel_kind("aten::add_").label
+        ('reduction', 'elementwise')
+    """
+    return next((kind for pattern, kind in _KERNEL_KINDS if matches(pattern, name)), KernelKind.OTHER)
+
+
+def kernel_library(name: str) -> str:
+    """Return the family of libraries that a kernel is from where its name shows it, else ``""``.
+
+    ``cublas`` stands for all libraries of matrix products (CUTLASS, hipBLASLt), ``cudnn`` for all of convolutions.
+
+    Example:
+        >>> kernel_library("ampere_sgemm_32x128_tn"), kernel_library("Cijk_Alik_Bljk_BBS"), kernel_library("mine")
+        ('cublas', 'cublas', '')
+    """
+    return next((family for pattern, family in _LIBRARIES if matches(pattern, name)), "")
+
 
 ANY_STEP = "ProfilerStep#*"
 """Glob of the names of steps."""
 LINEAR = "aten::linear"
 """The operator of linear layers."""
+COPY = "aten::copy_"
+"""The operator that copies its second input into its first one."""
 _STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
 _TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
@@ -431,7 +556,9 @@ def short_name(name: str) -> str:
         return name
     plain: list[str] = []
     depth = 0
-    signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
+    signature = (
+        name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").replace("->", "").removesuffix(" const")
+    )
     for letter in signature.replace(_CALL, _CALL_KEPT):
         if letter in "<(":
             if not depth and plain and plain[-1].isspace():

@@ -20,7 +20,7 @@ __all__ = ["Runs", "runs_of"]
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """A DAG with its weights, in runs. `end` says when it ends if some of them are multiplied."""
+    """A DAG with its weights, in runs. `multiplied` says when joins happen if some of them are multiplied."""
 
     lag: Array
     """Of each edge of the DAG, ns."""
@@ -74,9 +74,9 @@ class Runs:
             number = own[rows]
             np.add.at(length, number[number >= 0], change[number >= 0])
             np.add.at(pause, -2 - number[number < -1], change[number < -1])
-        joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
         if waits is None:
-            return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
+            return self._scheduled(length, pause)
+        joins = np.arange(len(pause), dtype=np.int32)
         source, to = (self.place[each] for each in waits[:2])
         if min(source.min(initial=0), to.min(initial=0)) < 0:
             return None
@@ -98,11 +98,10 @@ class Runs:
         """
         length, pause = self.length.copy(), self.pause.copy()
         _take(length, pause, number, amount, part, taken)
-        joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
-        return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
+        return self._scheduled(length, pause)
 
-    def end(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> int:
-        """Return when the DAG ends if some lags and gaps are multiplied, each rounded to whole ns.
+    def multiplied(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> Array:
+        """Return when each join happens if some lags and gaps are multiplied, each rounded to whole ns.
 
         Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
         multiplied, too.
@@ -111,8 +110,22 @@ class Runs:
         rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
         weights = (for_reading(self.lag, np.int64), for_reading(self.gap, np.int64))
         _shorten(length, pause, rows, fixed, vertices, *weights, self.run, self.run_of_gap, factor)
+        return self._scheduled(length, pause)
+
+    def _scheduled(self, length: Array, pause: Array) -> Array:
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
-        return int(schedule(joins, self.offsets, runs, self.source, length, pause, self.head)[self.last].max())
+        return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
+
+    def at(self, vertices: Array, moments: Array | None = None) -> Array:
+        """Return the moment of each vertex of the DAG: of some that are joins and of the last end; of others the least.
+
+        `moments` are those of the joins; by default they follow from the weights.
+        """
+        moments = self._scheduled(self.length, self.pause) if moments is None else moments
+        time = np.full(len(self.place), np.iinfo(np.int64).min)
+        for known in (vertices, self.joins[self.last]):
+            time[known] = moments[self.place[known]]
+        return time
 
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays

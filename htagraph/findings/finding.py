@@ -271,7 +271,7 @@ def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
 def usual_us(outcome: Outcome) -> float:
     """Return what a change saves of the recorded run, or of its usual steps, µs."""
     before = outcome.baseline
-    return (duration_ns(before, before.time) - duration_ns(outcome.state.graph, outcome.time, before)) / 1000
+    return (duration_ns(before, before.time) - duration_ns(outcome.state.graph, outcome.marks, before)) / 1000
 
 
 def per_step(us: float, steps: int) -> float:

@@ -82,6 +82,8 @@ class Plan:
     """Whether figures are per usual step."""
     how: str
     """``"optimal"``: no set of so many of the changes saves more; or how far from that the set may be."""
+    is_most: bool
+    """Whether a change takes a time away that no work can take away in full: then `saved_us` is what can be won at most."""
     among: int
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
@@ -111,9 +113,8 @@ class Plan:
             f"{name}, {time_text(us)}{' more' if at else ''}"
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
-        lines = [
-            f"Most that {count} save together{each}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."
-        ]
+        what = f"{'Most that ' if self.is_most else ''}{count} {'save together' if len(rows) > 1 else 'saves'}"
+        lines = [f"{what}{each}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
         others = f"of the {self.among} that the findings name"
         lines.append(
             f"No other {count} {others} save more."
@@ -176,7 +177,7 @@ def plan_of(results: Results, budget: int = 3) -> Plan:
     return Plan(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
         _curve(savings, found, job_ns), per_step(saved, steps), (low, high), steps > 1,
-        _how(found[-1]) if found else "optimal", len(savings.changes), savings.left_out, outcome,
+        _how(found[-1]) if found else "optimal", any(each.is_whole for each in chosen), len(savings.changes), savings.left_out, outcome,
         tuple(word for each in chosen for word in each.options),
     )  # fmt: skip
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from htagraph.analyses.roofline import roofline
 from htagraph.core.arrays import Array, marked
+from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
-from htagraph.core.flops import peak_of
 from htagraph.core.kinds import BLOCKING, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import (
     DEFAULT_NAMING,

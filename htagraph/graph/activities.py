@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.computing import in_parts
-from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import DEVICE, DEVICE_WORK, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
 __all__ = [
-    "BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments", "worked_until",
+    "BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments", "replayed",
+    "worked_until",
 ]  # fmt: skip
 
 
@@ -76,7 +78,8 @@ class Activities:
     step: npt.NDArray[np.int32]
     """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside of steps."""
     parent: npt.NDArray[np.int32]
-    """The innermost activity that encloses this one on its thread; -1 for none and for device work."""
+    """The innermost activity that encloses this one on its thread; for work of a replayed CUDA graph the innermost
+    frame that a capture has around it (`construction.borrowing`); -1 for none and for other device work."""
     cause: npt.NDArray[np.int32]
     """For device work: the launch that enqueued it, or, where that is missing, the operator with its External id; -1 if
     unknown and for host activities."""
@@ -120,6 +123,12 @@ class Activities:
     def on_device(self) -> Mask:
         """Which activities ran on a device stream."""
         return frozen(of_kinds(self.kind, DEVICE))
+
+    @cached_property
+    def borrowed(self) -> Mask:
+        """Which activities are frames that a capture lent to the kernels of a CUDA graph."""
+        lent = self.args.get("captured_event")
+        return frozen(marked(np.zeros(0, np.int32) if lent is None else lent.rows, len(self)))
 
     def of_rank(self, rank: int) -> slice:
         """Return the rows of a rank's activities as a slice; empty for a rank without activities."""
@@ -300,6 +309,14 @@ def _beside(acts: Activities, rows: Array, kind: ActivityKind) -> Ints:
         return np.zeros(0, np.int64)
     first, last = (acts.of_rank(int(find(acts.rank[rows]))) for find in (np.min, np.max))
     return first.start + np.flatnonzero(acts.kind[first.start : last.stop] == kind)
+
+
+def replayed(acts: Activities, names: Sequence[str]) -> Mask:
+    """Return which activities are kernels and copies that a launch of a CUDA graph started."""
+    launch = (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, names)[acts.name]
+    if not launch.any():
+        return launch
+    return of_kinds(acts.kind, DEVICE_WORK) & (acts.cause >= 0) & launch[acts.cause]
 
 
 def lane_moments(acts: Activities, rows: Array, time: Array) -> Ints:

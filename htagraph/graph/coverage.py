@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
+from htagraph.graph.activities import replayed
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -42,7 +43,19 @@ def _device_work(graph: DependencyGraph) -> list[_Row]:
         ("device work", "any predecessor", started_by(), total, "what kernels, copies and memsets wait for"),
         ("device work", "launch", started_by(*LAUNCHES), total, "the call that enqueued it, by correlation id"),
         ("device work", "event_wait", started_by(EdgeKind.EVENT_WAIT), total, "work of another stream"),
+        *_replayed(graph),
     ]
+
+
+def _replayed(graph: DependencyGraph) -> list[_Row]:
+    """Return how many kernels and copies of replayed CUDA graphs have operators of a capture, and how surely."""
+    acts = graph.activities
+    total = int(replayed(acts, graph.names).sum())
+    sure = acts.args["borrowed_percent"].values if "borrowed_percent" in acts.args else np.zeros(0, np.int64)
+    told = (
+        f"operators of a capture, confidence {sure.min()} to {sure.max()} %" if len(sure) else "no capture names them"
+    )
+    return [("device work", "replayed and named", len(sure), total, told)] if total else []
 
 
 def _collectives(graph: DependencyGraph) -> list[_Row]:

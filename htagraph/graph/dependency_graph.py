@@ -72,6 +72,8 @@ class DependencyGraph:
     """How each rank's clock differs from the common one; empty if they were not compared."""
     matches: Matches | None = None
     """Which activities of different ranks are one collective."""
+    captures: tuple[Trace, ...] = ()
+    """The files that lent frames to replayed CUDA graphs, without their activities (`construction.borrowing`)."""
 
     __networkx_backend__ = "htagraph"
 
@@ -106,7 +108,9 @@ class DependencyGraph:
                 ``kind`` (a word of `ActivityKind` but ``"boundary"``, default ``"op"``; ``"join"`` for a meeting point
                 that has neither rank nor lane), ``rank`` (default 0), ``lane`` (text: the thread or stream), ``step``
                 and ``start_ns``. Without ``start_ns`` every activity starts as early as its dependencies allow, the
-                first at 0.
+                first at 0. For another device or batch, also what an operator was timed on and computes: ``device`` (a
+                product's name), ``input_shapes`` (a list of shapes, or its text), ``output_shape``, ``dtype`` (such as
+                ``"torch.float32"``), or ``flop`` and ``bytes`` themselves.
             dependencies: columns ``source`` and ``target`` (ids), and optionally ``lag_ns`` (default 0, may be
                 negative), ``from_start`` and ``to_end`` (bool, default False: from the end of the source to the start
                 of the target), ``owner`` (the id of the activity whose time the lag is, for what-ifs; none by

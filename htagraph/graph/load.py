@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, SelectionError, TraceError
+from htagraph.core.errors import HtagraphError, Issue, OtherFileError, RankError, SelectionError, TraceError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
     DEFAULT_NAMING,
@@ -29,7 +29,9 @@ from htagraph.core.naming import (
     step_number,
 )
 from htagraph.graph.construction.activities import RankPart, prepare
+from htagraph.graph.construction.borrowing import borrow
 from htagraph.graph.construction.build import build
+from htagraph.graph.construction.captured import Capture
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import bytes_digest, cached
 from htagraph.graph.tolerances import LIMITS
@@ -64,14 +66,14 @@ def load(
     path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
     progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
-    engine: None = None,
+    engine: None = None, captures: TracePaths | None = None,
 ) -> DependencyGraph: ...  # fmt: skip
 @overload
 def load(
     path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
     progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
-    engine: object,
+    engine: object, captures: None = None,
 ) -> DistributedJob: ...  # fmt: skip
 def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
@@ -85,12 +87,14 @@ def load(  # noqa: PLR0913 - one argument per choice
     time: Window | None = None,
     python: bool | None = None,
     engine: Any = None,
+    captures: TracePaths | None = None,
 ) -> DependencyGraph | DistributedJob:
-    """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
+    """Return the dependency graph of a job recorded in Kineto traces or exports of Nsight Systems.
 
     Args:
-        path: a folder, a file (``.json``, ``.json.gz``, ``.json.zst``), a glob, several of these, or a map from rank to
-            file; paths, or URLs such as ``s3://run42/*.json.gz``, which need fsspec and the store's package.
+        path: a folder, a file (``.json``, ``.json.gz``, ``.json.zst``, one per rank; ``.sqlite``, ``.sqlite.gz``, of
+            one rank or several), a glob, several of these, or a map from rank to file; paths, or URLs such as
+            ``s3://run42/*.json.gz``, which need fsspec and the store's package.
         ranks: read these ranks only.
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.
@@ -99,7 +103,8 @@ def load(  # noqa: PLR0913 - one argument per choice
             own.
         cache: open the graph from the cache if these files were loaded before and have not changed, else put the graph
             there; True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a
-            naming of their own or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
+            naming of their own, with captures or ``on_error="skip"`` are not cached. With an engine, each worker
+            caches its ranks.
         time: (from, to), µs since the job's first activity, as the ranks' clocks say (where a file has no base time,
             since its own first activity); None for an end that is open. Keeps host activities that begin in this
             window, ``from <= start < to``, and the device work that they launched; device work without a launch in the
@@ -114,6 +119,10 @@ def load(  # noqa: PLR0913 - one argument per choice
             ``"processes"`` or a number of them, a ``distributed.Client`` or the address of its scheduler, the module
             ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
             reported, in ``job.missing``.
+        captures: recordings in which kernels of replayed CUDA graphs were launched one by one, such as an eager
+            warm-up, or the capture itself, with the profiler on: as `path`, a list of such jobs, or `path` itself.
+            Kernels with the same order, names and grids there get the operators, modules, shapes and annotations of
+            the capture (see docs/recording.md); ``graph.issues`` counts the others (``replay_unnamed``).
 
     Steps and times are chosen while a large file is read, so that its other activities are never in memory. Such a file
     is read at least twice.
@@ -126,7 +135,7 @@ def load(  # noqa: PLR0913 - one argument per choice
         TraceError: a path does not exist, or a file is no trace, or a file is damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
         SelectionError: a step in `steps` is in no rank, or no activity begins in the window in `time`.
-        ValueError: `time` is no window, ends before it begins, or is given with an engine.
+        ValueError: `time` is no window or ends before it begins, or `time` or `captures` is given with an engine.
 
     Example:
         >>> import htagraph as hg
@@ -142,12 +151,15 @@ def load(  # noqa: PLR0913 - one argument per choice
     if engine is not None:
         from htagraph.cluster.job import load_on
 
+        if captures is not None:
+            msg = "captures= is read by no worker; load the ranks in question without an engine, ranks=[…]"
+            raise ValueError(msg)
         if time is not None:
             msg = "time= counts from the first activity of all ranks, which no worker knows; give steps= with an engine"
             raise ValueError(msg)
         how = {"steps": None if steps is None else tuple(steps), "cache": cache, "naming": naming, "python": python}
         return load_on(engine, path, ranks, how, progress=progress)
-    if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
+    if cache is not False and naming == DEFAULT_NAMING and on_error == "raise" and captures is None:
         make = partial(load, path, ranks, steps, progress, time=time, python=python)
         options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
         chosen = None if ranks is None else lambda: {str(file.path) for file in _chosen(rank_files(path), ranks)}
@@ -155,8 +167,24 @@ def load(  # noqa: PLR0913 - one argument per choice
     wanted = Wanted(None if steps is None else tuple(steps), python=python)
     parts, skipped = _parts(path, ranks, wanted, time, progress, on_error=on_error, naming=naming)
     skipped += _copies([part.rest for part in parts])
-    graph = build((parts.pop() for _ in range(len(parts))), naming)  # each is freed once the graph has it
-    return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
+    lenders = [] if captures is None else _captures(captures, naming)
+    graph = build((borrow(parts.pop(), lenders) for _ in range(len(parts))), naming)  # each is freed once it is there
+    if not skipped and captures is None:
+        return graph
+    return graph.replace(issues=graph.issues + tuple(skipped), captures=tuple(each.trace for each in lenders))
+
+
+def _captures(paths: TracePaths, naming: Naming) -> list[Capture]:
+    """Return the recordings that may lend frames; a list of paths is one job each."""
+    jobs = paths if isinstance(paths, Sequence) and not isinstance(paths, str) else [paths]
+    files = [file for job in jobs for file in rank_files(job)]
+    each = partial(_part, naming=naming, wanted=Wanted(python=True), spans=None)
+    out = list[Capture]()
+    for _, part in in_parallel(files, each, None):
+        if not isinstance(part, RankPart):
+            raise part
+        out.append(Capture(build([part], naming), part.rest.rank, len(out)))
+    return out
 
 
 def _parts(  # noqa: PLR0913 - what `load` was given
@@ -170,20 +198,20 @@ def _parts(  # noqa: PLR0913 - what `load` was given
         skipped.append(Issue(str(path), "file_skipped", str(error), 1))
 
     def leave_out(path: TracePath, why: HtagraphError) -> None:
-        kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
+        kind = why.code if isinstance(why, OtherFileError) else "made_by_htagraph"
         skipped.append(Issue(str(path), kind, str(why).removeprefix(f"{path}: "), 1))
 
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     first, then = (progress, progress) if time is None else _halves(progress)
-    surveyed: dict[TracePath, Surveyed | HtagraphError] = {}
+    surveyed: dict[RankedFile, Surveyed | HtagraphError] = {}
     spans = None
     if time is not None:
-        surveyed = {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), first)}
+        surveyed = {file: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), first)}
         common = _common(surveyed.values())
         spans = {
-            path: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
-            for path, each in surveyed.items()
+            file: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
+            for file, each in surveyed.items()
         }
     each = partial(_part, naming=naming, wanted=wanted, spans=spans)
     by_rank: dict[int, RankPart] = {}
@@ -210,6 +238,7 @@ def _parts(  # noqa: PLR0913 - what `load` was given
 def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:
     """Yield an issue for each set of ranks whose files hold the same bytes, of files on the disk."""
     on_disk = [(trace.path, trace.rank) for trace in traces if isinstance(trace.path, Path)]
+    on_disk = list({path: (path, rank) for path, rank in on_disk}.values())  # one file may hold several ranks
     by_size, alike = Counter(path.stat().st_size for path, _ in on_disk), defaultdict(list)
     for path, rank in on_disk:
         if by_size[path.stat().st_size] > 1:
@@ -233,21 +262,20 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
 
 def _part(
     file: RankedFile, *, naming: Naming, wanted: Wanted, progress: Callable[[int], None], compiled: bool,
-    spans: Mapping[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
+    spans: Mapping[RankedFile, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
 ) -> RankPart | HtagraphError:  # fmt: skip
-    read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled)
+    read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled, part=file.part)
     try:
         if spans is not None:
-            found = spans[file.path]
+            found = spans[file]
             if isinstance(found, HtagraphError):
                 return found
             return thin_part_of(read, replace(wanted, span=found[1]), naming, found[0])
         if wanted.steps is not None and json_bytes(file.path) >= _LARGE_BYTES:
             size = file.path.stat().st_size
-            before = partial(read_trace, file.path, file.rank_in, lambda at: progress(at // 2), compiled=compiled)
-            read = partial(
-                read_trace, file.path, file.rank_in, lambda at: progress((size + at) // 2), compiled=compiled
-            )
+            again = partial(read_trace, file.path, file.rank_in, compiled=compiled, part=file.part)
+            before = partial(again, progress=lambda at: progress(at // 2))
+            read = partial(again, progress=lambda at: progress((size + at) // 2))
             return thin_part_of(read, wanted, naming, survey(before, wanted))
         return part_of(read, wanted, naming)
     except HtagraphError as error:
@@ -304,7 +332,8 @@ def _surveyed(
     file: RankedFile, *, wanted: Wanted, progress: Callable[[int], None], compiled: bool
 ) -> Surveyed | HtagraphError:
     try:
-        return survey(partial(read_trace, file.path, file.rank_in, progress, compiled=compiled), wanted)
+        read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled, part=file.part)
+        return survey(read, wanted)
     except HtagraphError as error:
         return error
     except MemoryError:

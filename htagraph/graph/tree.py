@@ -2,7 +2,8 @@
 
 The parent of an activity:
 
-- Kernel, copy or memset: its launch.
+- Kernel, copy or memset: its launch. In a replayed CUDA graph: the innermost frame that a capture has around it, if
+  there is one; these frames are inside the launch.
 - Host activity: the activity that encloses it on its own thread. If several enclose it that overlap only in part, the
   one that started last.
 - Top-level activity of an autograd engine thread: the innermost operator, annotation, step or Python frame around it on
@@ -91,7 +92,7 @@ def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
 
 def called_by(acts: Activities, names: Sequence[str]) -> Ints:
     """Return the caller or launch of each activity, or -1: the tree without what steps enclose on other threads."""
-    parent = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
+    parent = np.where(acts.on_device & (acts.parent < 0), acts.cause, acts.parent).astype(np.int64)
     _adopt_engine_threads(acts, names, parent)
     return parent
 
@@ -110,6 +111,7 @@ def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array)
     """Set the parent of each top-level activity of an autograd engine thread: what called the engine."""
     backward = np.array([is_backward(name) or is_autograd_node(name) for name in names], np.bool_)
     in_engine = backward[acts.name[: acts.ranked]] & (acts.kind[: acts.ranked] == ActivityKind.OP)
+    in_engine &= ~acts.borrowed[: acts.ranked]  # these are on the thread of the launch
     engines = np.unique(acts.lane[: acts.ranked][in_engine])
     for rank in np.unique(acts.rank[: acts.ranked][in_engine]).tolist():
         of_rank = acts.of_rank(rank)

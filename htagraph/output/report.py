@@ -25,6 +25,7 @@ from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
+from htagraph.trace.readers import said_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -142,7 +143,8 @@ def report_on(
     **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
-    return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, sentences, **others)
+    said = said_for(graph.traces.values(), sentences)
+    return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
 
 
 def report_beside(

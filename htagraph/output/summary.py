@@ -25,6 +25,7 @@ from htagraph.graph.measures.steps import usual_step_ns
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, with_shares
 from htagraph.queries.inputs import INPUTS, ISSUES, devices_in, issues_of, window_us
 from htagraph.queries.replay import replay
+from htagraph.trace.readers import said_for
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
@@ -249,8 +250,8 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us,
-        step_text(graph), device_use(results), graph,
+        results.inputs, tables, issues_of(graph), said_for(graph.traces.values(), sentences(claims)), window_us(graph),
+        tuple(claims), step_us, step_text(graph), device_use(results), graph,
     )  # fmt: skip
 
 

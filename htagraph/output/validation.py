@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.report import gives
@@ -20,9 +22,9 @@ from htagraph.queries.inputs import ISSUES, issues_of
 from htagraph.queries.path_segments import bound_of
 from htagraph.trace.columns import CHECKED, Trace
 from htagraph.trace.discover import TracePaths
-from htagraph.trace.readers import reader_of
+from htagraph.trace.readers import reader_of, setting_for
 
-__all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting", "recorded_checks", "validate"]
+__all__ = ["Check", "Validation", "device_setting", "recorded_checks", "setting", "validate"]
 
 _ISSUES = Table(ISSUES.title, *(col for col in ISSUES.cols if not col.maybe))
 _SUPPORT = Table("What these traces can answer", Col("analysis supported why setting", "str"))
@@ -33,18 +35,11 @@ Doubled, everything would be called partly supported."""
 _MAX_UNEXPLAINED_PERCENT = 2.0
 """Percent of the critical path; chosen: less does not change a prediction. Doubled, 2 to 4 % go without a warning."""
 
-STEPS = "schedule=… and prof.step() in the loop"
-"""The setting for steps."""
-ONE_FILE_PER_RANK = "a file of every rank, recorded after init_process_group"
-"""The setting for what happens between ranks."""
 _SHAPE_KEYS = ("Input Dims", "Input dims")
 """Arguments of operators: today's profilers write the first, those before 2022 the second."""
 _SAMPLE = 64
 """Operators whose arguments are looked at where a header does not say whether shapes were recorded. Chosen: with shapes
 nearly every operator has them. Doubled, validation reads up to twice as many blocks of such files."""
-_BOTH_ACTIVITIES = "activities=[CPU, CUDA]"
-_SHAPES = "record_shapes=True"
-_SYNC = "_ExperimentalConfig(enable_cuda_sync_events=True)"
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,9 @@ class Validation:
     {"issues": _ISSUES, "support": _SUPPORT, "arguments": _ARGUMENTS},
     maybe=("arguments",),
 )  # fmt: skip
-def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
+def validate(
+    paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None, captures: TracePaths | None = None
+) -> Validation:  # fmt: skip
     """Return what was repaired or lost while files were read, and which questions the files can answer.
 
     The files themselves are read, never a cached graph.
@@ -84,6 +81,7 @@ def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress |
         paths: what `load` takes.
         arguments: also check every argument of every event, as `htagraph.check_arguments` does; takes far longer.
         progress: called with the share done, 0 to 1.
+        captures: recordings that name kernels of replayed CUDA graphs, as for `load`.
 
     Returns:
         Whether all files could be read, what was wrong with each, and which analyses they support.
@@ -97,7 +95,7 @@ def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress |
         >>> hg.validate("data/demo").usable
         True
     """
-    graph = load(paths, on_error="skip", progress=progress)
+    graph = load(paths, on_error="skip", progress=progress, captures=captures)
     graph.check()
     files, traces = issues_of(graph), sorted(graph.traces.items())
     checked = None
@@ -115,7 +113,7 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ..
     path = critical_path(graph)
     unexplained = bound_of(path).unexplained_percent
     gaps = f"unexplained pauses are {unexplained:.0f} % of the critical path: see htagraph summary"
-    ranks = ONE_FILE_PER_RANK if communicating else ""
+    ranks = setting(graph, "ranks") if communicating else ""
     return (
         Check("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some, ranks),
         Check(
@@ -130,8 +128,8 @@ def _several_ranks(graph: DependencyGraph) -> Check:
     here = len(graph.ranks)
     one = "one rank: waits for others look like communication"
     some = f"{here} of {world} ranks: waits for the others look like communication"
-    setting = "" if world == 1 else ONE_FILE_PER_RANK
-    return Check("several ranks", here > 1, some if world > 1 else one, here >= world, some, setting)
+    record = "" if world == 1 else setting(graph, "ranks")
+    return Check("several ranks", here > 1, some if world > 1 else one, here >= world, some, record)
 
 
 def _support(graph: DependencyGraph) -> pd.DataFrame:
@@ -145,18 +143,19 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
     no_device = "no device work was recorded"
     lost = f"only {100 * share:.0f} % of device work has its launch in the file"
     every, no_launch, both = True, "no launch is linked to device work", device_setting(graph)
-    no_steps = "no ProfilerStep annotation: call prof.step() in the loop"
+    no_steps = setting(graph, "no_steps")
     checks: tuple[Check, ...] = (
         Check("temporal_breakdown", some, "no activity", on_device, f"{no_device}: threads are analyzed instead", both),
         Check("overlap", bool(communication.any()), "no collective was recorded"),
         Check("kernel_breakdown", some, "no activity", on_device, f"{no_device}: operators are listed instead", both),
         Check("idle_breakdown", on_device, no_device, share > _MIN_LINKED_SHARE, lost, both),
         Check("launch_stats", bool(launched.any()), no_launch, share > _MIN_LINKED_SHARE, lost, both),
-        Check("step_times", bool(graph.steps), no_steps, every, "", STEPS),
+        Check("step_times", bool(graph.steps), no_steps, every, "", setting(graph, "steps")),
         Check("forward to backward links", has_autograd, "no fwdbwd flow or sequence number"),
         _several_ranks(graph),
         *_across_ranks(graph, int(communication.sum())),
         *recorded_checks(graph),
+        *_replays(graph),
     )
     return pd.DataFrame([
         (each.analysis, "yes", "", "") if each.possible and each.full
@@ -164,6 +163,19 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         else (each.analysis, "no", each.missing, each.setting)
         for each in checks
     ], columns=list(_SUPPORT.types))  # fmt: skip
+
+
+def _replays(graph: DependencyGraph) -> tuple[Check, ...]:
+    """Return how much of the time of replayed CUDA graphs has operators, if there are any."""
+    acts = graph.activities
+    work = replayed(acts, graph.names)
+    if not work.any():
+        return ()
+    share = float(acts.duration[work & (acts.parent >= 0)].sum() / max(1, acts.duration[work].sum()))
+    none = "kernels of replayed CUDA graphs have no operators"
+    limit = f"{100 * share:.1f} % of the time of replayed CUDA graphs has operators"
+    setting = "--captures DIR: a recording of the warm-up with the profiler on, see docs/recording.md"
+    return (Check("operators of CUDA graphs", share > 0, none, share >= _MIN_LINKED_SHARE, limit, setting),)
 
 
 class Check(NamedTuple):
@@ -180,11 +192,16 @@ class Check(NamedTuple):
     """With which setting of the profiler it would be, empty if with none."""
 
 
+def setting(graph: DependencyGraph, gives: str) -> str:
+    """Return with which setting of the job's profiler something is recorded; see `Reader.SETTINGS`."""
+    return setting_for(graph.traces.values(), gives)
+
+
 def device_setting(graph: DependencyGraph) -> str:
     """Return the setting for launches and device work, or nothing for a job without a device."""
     known = any(trace.facts.devices for trace in graph.traces.values())
     called = graph.activities.kind == ActivityKind.LAUNCH
-    return _BOTH_ACTIVITIES if known or called.any() or graph.activities.on_device.any() else ""
+    return setting(graph, "device") if known or called.any() or graph.activities.on_device.any() else ""
 
 
 def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
@@ -193,10 +210,16 @@ def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
     # a reader may have left the frames of modules out of a large file
     with_modules = [trace.facts.has_stacks or any(map(is_module_frame, trace.names)) for trace in traces]
     return (
-        _on_ranks("roofline, kernels by shape", [_has_shapes(graph, t) for t in traces], "input shapes", _SHAPES),
-        _on_ranks("module_breakdown", with_modules, "frames of modules", "with_stack=True"),
-        _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", "profile_memory=True"),
-        *_sync_checks(traces),
+        _on_ranks(
+            "roofline, kernels by shape",
+            [_has_shapes(graph, t) for t in traces],
+            "input shapes",
+            setting(graph, "shapes"),
+        ),
+        _on_ranks("module_breakdown", with_modules, "frames of modules", setting(graph, "modules")),
+        _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", setting(graph, "memory")),
+        *_sync_checks(traces, setting(graph, "records")),
+        *_lacks(traces),
     )
 
 
@@ -218,11 +241,22 @@ def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
     return any(any(map(any, argument_texts(graph, _SHAPE_KEYS, some).values())) for some in (sample[:1], sample[1:]))
 
 
-def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:
+def _lacks(traces: list[Trace]) -> Iterator[Check]:
+    """Yield what the files say that they lack, each once."""
+    for question, why, record in dict.fromkeys(lack for trace in traces for lack in trace.facts.lacks):
+        ranks = [trace.rank for trace in traces if (question, why, record) in trace.facts.lacks]
+        yield Check(question, len(ranks) < len(traces), why, full=False, limit=why, setting=record)
+
+
+def _sync_checks(traces: list[Trace], record: str) -> tuple[Check, ...]:
     """Return whether synchronization was recorded, for jobs on CUDA: other profilers do not have it."""
     cuda = [trace for trace in traces if trace.facts.on_cuda and "kernel" in trace.categories]
     if not cuda:
         return ()
-    has = ["cuda_sync" in trace.categories or trace.facts.settings.get("sync_events") is True for trace in cuda]
+    has = [
+        trace.facts.names_records
+        and ("cuda_sync" in trace.categories or trace.facts.settings.get("sync_events") is True)
+        for trace in cuda
+    ]
     limit = "streams that waited for each other are known from calls and times alone"
-    return (Check("waits between streams", bool(cuda), "", all(has), limit, _SYNC),)
+    return (Check("waits between streams", bool(cuda), "", all(has), limit, record),)

@@ -15,6 +15,7 @@ from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
 __all__ = ["argument_texts", "arguments", "link_execution_trace"]
@@ -134,10 +135,18 @@ def _columns(graph: DependencyGraph, names: Sequence[str], chosen: Array, *, as_
         trace = graph.traces.get(number)
         if trace is not None:
             rows = np.flatnonzero((rank == number) & (event >= 0))
-            found = reader_of(trace).arguments(trace.unchanged_path(), names, event[rows], as_text=as_text)
-            for name in names:
-                columns[name][rows] = found[name]
+            _read_into(columns, trace, rows, event[rows], as_text=as_text)
+    lent = graph.activities.arg("captured_event")[chosen] if names and graph.captures else np.full(len(chosen), -1)
+    for number in np.unique(lent[lent >= 0] >> 32).tolist():
+        rows = np.flatnonzero((lent >= 0) & (lent >> 32 == number))
+        _read_into(columns, graph.captures[number], rows, lent[rows] & (1 << 32) - 1, as_text=as_text)
     return columns
+
+
+def _read_into(columns: dict[str, Array], trace: Trace, rows: Array, events: Array, *, as_text: bool) -> None:
+    found = reader_of(trace).arguments(trace.unchanged_path(), [*columns], events, as_text=as_text)
+    for name, column in columns.items():
+        column[rows] = found[name]
 
 
 def _refuse_names(names: Sequence[str]) -> None:

@@ -193,6 +193,8 @@ class Parts:
         """Return all amounts that are not 0 as (position, mask, amount)."""
         rows = np.flatnonzero(self.amount)
         every = [(rows, self.mask[rows], self.amount[rows])]
+        if not self.also:
+            return every[0]
         every += [(rows, np.full(len(rows), mask), amount) for rows, mask, amount in self.also]
         position, masks, amount = (np.concatenate(column).astype(np.int64) for column in zip(*every, strict=True))
         some = amount != 0
@@ -332,9 +334,9 @@ def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most
     parts = parts.joined()
     limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)
     source, target, rest, amounts = _edges(parts, state.graph.vertex_count)
-    masks, component = np.unique(amounts[1], return_inverse=True)
+    masks = np.unique(amounts[1])  # few; to have their places from `unique` too would sort all
     each = tuple(tuple(number for number in range(len(names)) if mask >> number & 1) for mask in masks.tolist())
-    weights = _weights(rest, amounts[0], component.ravel() + 1, amounts[2])
+    weights = _weights(rest, amounts[0], np.searchsorted(masks, amounts[1]).astype(np.int16) + 1, amounts[2])
     made = TimeClasses(names, limits, parts.switches, each)
     same_edges = len(parts.source) == len(state.graph.edges) and not any(parts.switches)
     return _with_ends(state, source, target, weights, made, same_edges=same_edges)
@@ -350,7 +352,9 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
     """Return the edges of the graph and those from `START`: (sources, targets, rests, their amounts as a tuple)."""
     from htagraph.core.traverse import counting_order
 
-    live = np.flatnonzero(parts.lag.rest > NEVER)
+    alive = parts.lag.rest > NEVER
+    every = bool(alive.all())
+    live: Any = slice(None) if every else np.flatnonzero(alive)
     heads = np.flatnonzero(parts.head.rest > NEVER)
     source = np.concatenate([parts.source[live], np.full(len(heads), count, np.int32)])
     target = np.concatenate([parts.target[live], heads.astype(np.int32)])
@@ -360,7 +364,7 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
     vertex, gap_mask, gap_amount = parts.gap.amounts()
     several, into = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if len(vertex):
-        offsets, entering = counting_order(target[: len(live)], count)
+        offsets, entering = counting_order(target[: len(target) - len(heads)], count)
         several = np.diff(offsets)[vertex]
         into = entries_of(offsets, entering, vertex)
     return (
@@ -368,7 +372,13 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
         target,
         rest,
         (
-            np.concatenate([np.searchsorted(live, edge), into, len(live) + np.searchsorted(heads, at_head)]),
+            np.concatenate(
+                [
+                    edge if every else np.searchsorted(live, edge),
+                    into,
+                    len(target) - len(heads) + np.searchsorted(heads, at_head),
+                ]
+            ),
             np.concatenate([mask, np.repeat(gap_mask, several), head_mask]),
             np.concatenate([amount, np.repeat(gap_amount, several), head_amount]),
         ),
@@ -376,10 +386,10 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
 
 
 def _weights(rest: Array, edge: Array, component: Array, amount: Array) -> Weights:
-    order = np.argsort(edge, kind="stable")
-    offsets = np.zeros(len(rest) + 1, np.int64)
-    np.cumsum(np.bincount(edge, minlength=len(rest)), out=offsets[1:])
-    return Weights(rest, offsets, component[order].astype(np.int16), amount[order])
+    from htagraph.core.traverse import counting_order
+
+    offsets, order = counting_order(edge, len(rest))
+    return Weights(rest, offsets, component[order], amount[order])
 
 
 def _with_ends(
@@ -391,7 +401,7 @@ def _with_ends(
     graph, count = state.graph, state.graph.vertex_count
     offsets, leaving = counting_order(source, count + 1)
     if same_edges:
-        order = np.concatenate([[count], graph.topological_order]).astype(np.int32)
+        order = np.concatenate([np.array([count], np.int32), graph.topological_order])
     else:  # an edge that is added may agree with no order of the others
         order = topological_order(offsets, target[leaving])
     if len(order) < count + 1:
@@ -405,13 +415,13 @@ def _with_ends(
         np.flatnonzero(relevant_ends(order, offsets, leaving, target, weights, classes.bounds, each)).astype(np.int32)
         for each in (ends, every)
     )
-    more = len(last) + len(final)
+    more, (end, after) = len(last) + len(final), np.array([[count + 1], [count + 2]], np.int32)
     return WeightedPaths(
         graph.origin_ns,
         np.concatenate([np.arange(count), [START, END, LAST]]),
-        np.concatenate([order, [count + 1, count + 2]]).astype(np.int32),
+        np.concatenate([order, end, after]),
         np.concatenate([source, last, final]),
-        np.concatenate([target, np.full(len(last), count + 1), np.full(len(final), count + 2)]).astype(np.int32),
+        np.concatenate([target, np.repeat(end, len(last)), np.repeat(after, len(final))]),
         Weights(
             np.concatenate([weights.base, np.zeros(more, np.int64)]),
             np.concatenate([weights.offsets, np.full(more, weights.offsets[-1])]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
 __all__ = [
-    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "checked", "edges_into", "edges_of", "end_spread",
+    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "Unsure", "checked", "edges_into", "edges_of", "end_spread",
     "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away",
     "time_of", "waiting", "weighed", "with_factor", "without_waits",
 ]  # fmt: skip
@@ -78,6 +78,17 @@ class Jitter:
     """Of the random numbers; the same seed draws the same ones."""
 
 
+class Unsure(NamedTuple):
+    """How far new times of some activities may be off: a 90 % interval."""
+
+    activities: npt.NDArray[np.int64]
+    """Activities whose own time a model predicts."""
+    low: npt.NDArray[np.float64]
+    """Of each: the least time over the predicted one."""
+    high: npt.NDArray[np.float64]
+    """Of each: the longest time over the predicted one."""
+
+
 @dataclass(frozen=True, eq=False)
 class State:
     """The weights of a graph, as changed so far."""
@@ -98,6 +109,10 @@ class State:
     """Activities that no longer block, one array per change that made them so."""
     sooner: tuple[npt.NDArray[np.int64], ...] = ()
     """Communication that changes let begin sooner, one array per change."""
+    unsure: tuple[Unsure, ...] = ()
+    """How far predicted times of kernels may be off, one entry per change that predicts some."""
+    also: tuple[DependencyGraph, ...] = ()
+    """Other recordings of the job, such as with another batch."""
     shared_link: bool | None = None
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
 

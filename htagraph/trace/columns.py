@@ -23,8 +23,11 @@ __all__ = [
 
 Lane: TypeAlias = tuple[int | str, int | str]
 TEXTS: Final = frozenset(
-    {"collective_name", "concrete_inputs", "dtype", "input_dims", "input_type", "pg_desc", "pg_name", "pg_ranks"}
-)
+    {
+        "collective_name", "concrete_inputs", "device_name", "dtype", "input_dims", "input_type", "pg_desc", "pg_name",
+        "pg_ranks",
+    }
+)  # fmt: skip
 """Arguments whose values are texts, by column name: indices into `Trace.names`."""
 CHECKED: Final = Table(
     "Event arguments, and those whose values have an unexpected type",
@@ -303,6 +306,8 @@ class Device:
     """Number on its host."""
     name: str
     """Product name; empty if the file has none."""
+    memory: int = 0
+    """Bytes of its memory; 0 if the file does not say."""
 
 
 @dataclass(frozen=True)
@@ -355,6 +360,12 @@ class Facts:
     """Whether CUPTI recorded the device."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """How `htagraph.profile` made the recording; empty if it did not."""
+    processes: tuple[int, ...] = ()
+    """What tells apart the processes that are ranks, in the order of their ranks; empty where a file is one rank."""
+    names_records: bool = True
+    """Whether waits for events name the record that they wait for, where it is in the file."""
+    lacks: tuple[tuple[str, str, str], ...] = ()
+    """(question, why it has no full answer, what to record with) for what the profiler could have recorded."""
     exported: bool = False
     """Whether htagraph exported the file from recordings."""
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from htagraph.core.errors import HtagraphError, IssueLog, OtherJsonError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, IssueLog, OtherFileError, RankError, TraceError
 from htagraph.trace.columns import MAX_RANKS, Facts
-from htagraph.trace.readers import SUFFIXES, reader_for
+from htagraph.trace.readers import READERS, SUFFIXES, format_of, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
 __all__ = [
@@ -51,11 +51,22 @@ class RankedFile:
     path: TracePath
     rank: int
     source: str
-    """``"header"``, ``"name"``, ``"given"`` or ``"only file"``."""
+    """``"header"``, ``"name"``, ``"given"``, ``"only file"`` or ``"process"``, for files of several processes."""
     run: str
     """World size and job of the file's run, as text, to distinguish runs; empty if the header has neither."""
     made: bool = False
     """True if htagraph exported the file, see `Facts.exported`."""
+    parts: tuple[int, ...] = ()
+    """Processes that are ranks: all of the file, see `Facts.processes`, and the rank's own once ranks are known."""
+
+    def __fspath__(self) -> str:
+        """Return the path: a ranked file stands for its rank's part of the file wherever a path of a rank is given."""
+        return os.fspath(self.path)
+
+    @property
+    def part(self) -> int | None:
+        """The rank's part of a file that holds several ranks."""
+        return self.parts[0] if self.parts else None
 
     def rank_in(self, facts: Facts, log: IssueLog) -> int:
         """Return the rank once the whole file is read, and report what speaks against it.
@@ -63,7 +74,7 @@ class RankedFile:
         A rank in the complete header, part of which may follow the events, wins over one from the file's name.
         """
         header_rank = _rank_of(facts)
-        if self.source == "given":
+        if self.source in ("given", "process"):
             return self.rank
         if header_rank is None:
             if self.source == "only file" and any(map(log.has, _CUT)):
@@ -125,13 +136,46 @@ def rank_files(
                 if not file.is_file():
                     msg = f"{file}: no such file"
                     raise TraceError(msg)
-                given.append(RankedFile(file, checked_rank(rank, file), "given", ""))
+                parts = path.parts if isinstance(path, RankedFile) else ()
+                given.append(RankedFile(file, checked_rank(rank, file), "given", "", parts=parts))
         return sorted(given, key=lambda file: file.rank)
     looked = (look or look_all)(find_files(paths, skip))
     named = {path for path in map(path_of, _several(paths)) if path.is_file()}  # one by one, not by a folder or glob
-    ranked = _number_by_name(_recorded(_ranked(looked, named, skip, left_out), left_out))
+    ranked = _recorded(_ranked(looked, named, skip, left_out), left_out)
+    _refuse_formats(ranked)
+    ranked = _by_process(ranked) if any(file.parts for file in ranked) else _number_by_name(ranked)
     _refuse_mixed(ranked)
     return sorted(ranked, key=lambda file: file.rank)
+
+
+def _refuse_formats(files: Sequence[RankedFile]) -> None:
+    """Refuse files of several formats: two profilers recorded two runs, or one run twice."""
+    by_format: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        by_format[format_of(file.path)].append(file.path.name)
+    if len(by_format) > 1:
+        listed = "; ".join(f"{name}: {few_of(names)}" for name, names in sorted(by_format.items()))
+        msg = f"{_folder(list(files))}: files of several formats ({listed}); give those of one format, by a glob"
+        raise RankError(msg)
+
+
+def _by_process(files: list[RankedFile]) -> list[RankedFile]:
+    """Return a file for each process that is a rank: numbered through the files, in the order of numbers in names."""
+    apart = (
+        len({number_in_name(file.path) for file in files}) == len({pattern_of_name(each.path) for each in files}) == 1
+    )
+    if len(files) > 1 and (apart or len({pattern_of_name(file.path) for file in files}) > 1):
+        listed = few_of([f"{file.path.name} ({max(1, len(file.parts))} ranks)" for file in files])
+        msg = (
+            f"{_folder(files)}: files of several processes whose names differ in more than a number: {listed}; give one"
+        )
+        raise RankError(msg)
+    ordered = sorted(files, key=lambda file: number_in_name(file.path))
+    parts = [(file, part) for file in ordered for part in file.parts or (None,)]
+    return [
+        replace(file, rank=rank, source="process", parts=() if part is None else (part,))
+        for rank, (file, part) in enumerate(parts)
+    ]
 
 
 def _several(paths: PathText | Sequence[PathText]) -> Sequence[PathText]:
@@ -165,7 +209,7 @@ def _ranked(
     ranked = [found for _, found in looked if isinstance(found, RankedFile)]
     refused = [(path, found) for path, found in looked if not isinstance(found, RankedFile)]
     for path, why in refused:
-        if ranked and isinstance(why, OtherJsonError) and path not in named:
+        if ranked and isinstance(why, OtherFileError) and path not in named:
             if left_out is not None:
                 left_out(path, why)
         else:
@@ -194,6 +238,9 @@ def _expand(text: str) -> list[Path]:
         files = [
             file for file in path.iterdir() if file.name.endswith(SUFFIXES) and (file.is_file() or _leads_nowhere(file))
         ]
+        unread = [file for file in path.iterdir() if any(reader.recognizes(file) for reader in READERS.values())]
+        if not files and unread:
+            return unread  # which reading explains
         if not files:
             below = sorted({file.parent for file in path.rglob("*") if file.name.endswith(SUFFIXES)})[:3]
             hint = f"there are traces in {', '.join(map(str, below))}" if below else "give what torch.profiler wrote"
@@ -232,6 +279,8 @@ def _leads_nowhere(path: Path) -> bool:
 
 def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:
     facts = reader_for(path).survey(path, and_tail=not alone)
+    if len(facts.processes) > 1:
+        return RankedFile(path, -1, "", facts.run, facts.exported, facts.processes)
     rank = _rank_of(facts)
     if rank is not None:
         return RankedFile(path, rank, "header", facts.run, facts.exported)

@@ -6,14 +6,14 @@ A format is a folder beside this module, and a row of `READERS`. Nothing outside
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import processors
 from htagraph.core.errors import IssueLog
-from htagraph.trace import kineto
+from htagraph.trace import kineto, nsys
 from htagraph.trace.columns import Facts, Trace
 from htagraph.trace.kept import Frames, Sieve
 from htagraph.trace.remote import TracePath
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from htagraph.trace.discover import RankedFile
 
 __all__ = [
-    "READERS", "SUFFIXES", "Read", "Reader", "in_parallel", "json_bytes", "read_trace", "reader_for", "reader_of",
+    "READERS", "SUFFIXES", "Read", "Reader", "format_of", "in_parallel", "json_bytes", "read_trace",
+    "reader_for", "reader_of", "said_for", "setting_for",
 ]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
@@ -44,6 +45,11 @@ class Reader(Protocol):
     """How names of its files end."""
     CATEGORIES: Collection[str]
     """The categories of events that it knows."""
+    SETTINGS: Mapping[str, str]
+    """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory``,
+    ``records`` (of events), ``regions``, ``step`` and ``host`` as parts of sentences. Sentences for users name what
+    Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps`` says what a
+    file without steps lacks."""
 
     def recognizes(self, path: TracePath) -> bool:
         """Return whether a file has this format, by its name."""
@@ -51,10 +57,10 @@ class Reader(Protocol):
     def survey(self, path: TracePath, *, and_tail: bool) -> Facts:
         """Return what a file says of its recording: quickly, or with `and_tail` after looking at all of it."""
 
-    def columns(
+    def columns(  # noqa: PLR0913 - one argument per choice
         self, path: TracePath, rank_in: Callable[[Facts, IssueLog], int],
         progress: Callable[[int], None] | None = None, *, compiled: bool = True, frames: Frames | None = None,
-        sieve: Sieve | None = None,
+        sieve: Sieve | None = None, part: int | None = None,
     ) -> Trace:  # fmt: skip
         """Return the events of a file; see `read_trace`."""
 
@@ -74,10 +80,15 @@ class Reader(Protocol):
         """Return what a file says of its recording, by its own keys."""
 
 
-READERS: Final[Mapping[str, Reader]] = {"kineto": kineto}
+READERS: Final[Mapping[str, Reader]] = {"kineto": kineto, "nsys": nsys}
 """What reads each format; `Trace.format` is the name."""
 SUFFIXES: Final = tuple(suffix for reader in READERS.values() for suffix in reader.SUFFIXES)
 """How names of traces end in folders."""
+
+
+def format_of(path: TracePath) -> str:
+    """Return the name of a file's format, as `READERS` has it."""
+    return next(name for name, reader in READERS.items() if reader is reader_for(path))
 
 
 def reader_of(trace: Trace) -> Reader:
@@ -90,17 +101,32 @@ def reader_for(path: TracePath) -> Reader:
     return next((reader for reader in READERS.values() if reader.recognizes(path)), kineto)
 
 
-def read_trace(
+def read_trace(  # noqa: PLR0913 - one argument per choice
     path: TracePath, rank_in: Callable[[Facts, IssueLog], int], progress: Callable[[int], None] | None = None, *,
-    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,
+    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None, part: int | None = None,
 ) -> Trace:  # fmt: skip
     """Return one file's events as columns, whatever its format.
 
     `rank_in` returns the rank of the file, given its facts and the log of its issues, to which it may add; `progress`
     is called with the bytes of the file consumed so far; `compiled` code is many times faster once it is loaded, and
-    gives the same columns; `frames` and `sieve` decide which events are kept.
+    gives the same columns; `frames` and `sieve` decide which events are kept; `part` is one of `Facts.processes` where
+    the file holds several ranks.
     """
-    return reader_for(path).columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve)
+    columns = reader_for(path).columns
+    return columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve, part=part)
+
+
+def setting_for(traces: Iterable[Trace], gives: str) -> str:
+    """Return what to record with to have something, in the words of the traces' format; see `Reader.SETTINGS`."""
+    return next((reader_of(trace) for trace in traces), READERS["kineto"]).SETTINGS[gives]
+
+
+def said_for(traces: Iterable[Trace], sentences: Sequence[str]) -> list[str]:
+    """Return sentences for users with the settings of the profiler that wrote the traces."""
+    own, lines = list(traces), list(sentences)
+    for gives, setting in READERS["kineto"].SETTINGS.items():
+        lines = [line.replace(setting, setting_for(own, gives)) for line in lines]
+    return lines
 
 
 class Read(Protocol[T]):

@@ -333,16 +333,21 @@ class Baseline:
             runs = self._runs
         if runs is None:
             return self.gained(with_factor(self.state, time, factor))
-        return self.last - runs.end(time.edges, time.fixed, time.gaps, factor)
+        return self.last - int(runs.multiplied(time.edges, time.fixed, time.gaps, factor)[runs.last].max())
 
     def gained(self, state: State) -> int:
         """Return how much shorter the job is with other weights, ns."""
         return self.last - self._end(self._time(state))
 
-    def gained_per_step(self, state: State) -> float:
-        """Return how much shorter a usual step is with other weights, ns."""
-        graph = self.state.graph
-        return usual_step_ns(graph, graph.time) - usual_step_ns(state.graph, self._time(state), graph)
+    def gained_per_step(self, changed: OwnTime | State) -> float:
+        """Return how much shorter a usual step is with other weights, or if some time were none, ns."""
+        graph, runs = self.state.graph, self._runs
+        if isinstance(changed, State) or runs is None:
+            after = self._time(changed if isinstance(changed, State) else with_factor(self.state, changed, 0.0))
+        else:
+            joins = runs.multiplied(changed.edges, changed.fixed, changed.gaps, 0.0)
+            after = runs.at(np.append(graph.step_spans.start, graph.step_spans.end), joins)
+        return usual_step_ns(graph, graph.time) - usual_step_ns(graph, after)
 
     def _time(self, state: State) -> Array:
         state = replace(self.links, state=state).shared

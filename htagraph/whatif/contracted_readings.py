@@ -7,19 +7,20 @@ over another one's is what `htagraph.whatif.interval` compares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import ahead, threads_for
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import UNEXPLAINED, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton, skeleton_of
-from htagraph.queries.time_classes import ClassParts, class_parts, paths_of_parts
+from htagraph.queries.time_classes import ClassParts, WeightedPaths, class_parts, paths_of_parts
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
 from htagraph.whatif.links import Sharing, assumed, may_overlap
@@ -58,21 +59,27 @@ def contracted_readings(
     interested. A reading that is impossible, or the same, is left out. `known` is the first skeleton where it was made.
     """
 
-    def skeleton(parts: ClassParts) -> Skeleton:
-        return skeleton_of(paths_of_parts(state, parts, tuple(classes), most), state.graph)
+    def fresh() -> ClassParts:
+        return replace(recorded_parts, lag=deepcopy(recorded_parts.lag), gap=deepcopy(recorded_parts.gap))
 
-    recorded_parts = class_parts(state, classes)
-    found = [Reading("", known or skeleton(recorded_parts))]
-    for cause, doubt in DOUBTS.items():
-        with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
-            parts = doubt(state, lambda: deepcopy(recorded_parts))
-            found += [Reading(cause, skeleton(parts))] if parts else []
-    before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
-    unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
-    if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
-        # no class has them, so that they are no time under any factor
-        parts = without_unexplained_pauses(state, lambda: deepcopy(recorded_parts))
-        found.append(Reading(UNEXPLAINED_PAUSES, skeleton(parts), ratio=recorded / before))
+    def paths() -> Iterator[tuple[str, float, WeightedPaths]]:
+        if known is None:
+            yield "", 1.0, paths_of_parts(state, recorded_parts, tuple(classes), most)
+        for cause, doubt in DOUBTS.items():
+            with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
+                parts = doubt(state, fresh)
+                if parts:
+                    yield cause, 1.0, paths_of_parts(state, parts, tuple(classes), most)
+        before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
+        unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
+        if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
+            # no class has them, so that they are no time under any factor
+            parts = without_unexplained_pauses(state, fresh)
+            yield UNEXPLAINED_PAUSES, recorded / before, paths_of_parts(state, parts, tuple(classes), most)
+
+    recorded_parts, threads = class_parts(state, classes), threads_for(baseline.vertex_count)
+    made = ahead(lambda each: skeleton_of(each[2], state.graph), paths(), threads)
+    found = [*([Reading("", known)] if known else []), *(Reading(cause, one, ratio) for (cause, ratio, _), one in made)]
     return found, [UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
 
 

@@ -19,6 +19,7 @@ from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
 
 if TYPE_CHECKING:
+    from htagraph.core.runs import Runs
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
@@ -81,6 +82,8 @@ _TELLING: Final = {
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "hosts without a free core may take part of transfers": "on a slower network",
     "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
+    "kernels may take longer than predicted": "of the changed job",
+    "kernels may take less time than predicted": "of the changed job",
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
@@ -136,9 +139,13 @@ class Interval(NamedTuple):
 
 
 def interval(
-    baseline: DependencyGraph, links: Assumed, prediction: Prediction, speedup: float, length: Length
-) -> Interval:
+    baseline: DependencyGraph, links: Assumed, prediction: tuple[float, Array], length: Length, runs: Runs | None, *,
+    moves: bool,
+) -> Interval:  # fmt: skip
     """Return the 90 % interval of a speedup: the range of other readings of the recording, and chance.
+
+    The prediction is (the makespan, the time of each step), ns; `moves` is whether any moment is another one than
+    recorded, and `runs` the job in runs where these are known.
 
     The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
     is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNEXPLAINED_PAUSES` (which vanish, also before the
@@ -153,9 +160,9 @@ def interval(
     state, sharing = links.state, links.sharing
 
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
-    changes = not np.array_equal(prediction[1], baseline.time)
-    alike = np.array_equal(state.graph.awake, baseline.awake)
-    of_runs = in_runs(state, length) if changes and alike and not links.may_share else None
+    alike = runs is not None or np.array_equal(state.graph.awake, baseline.awake)
+    in_short = moves and alike and not links.may_share
+    of_runs = in_runs(state, length, runs) if in_short else None
 
     def reading(doubt: Doubt) -> tuple[float, Array] | None:
         known, found = of_runs(doubt) if of_runs else (False, None)
@@ -163,23 +170,21 @@ def interval(
         if other is None:
             return found
         graph, time = moments(other, sharing)
-        same.append(not changes and np.array_equal(time, baseline.time))
+        same.append(not moves and np.array_equal(time, baseline.time))
         return length(graph, time)
 
-    same, unknown = [not changes], [moments(state, other) for other in links.others]
+    same, unknown = [not moves], [moments(state, other) for other in links.others]
     same += [np.array_equal(time, baseline.time) for _, time in unknown]
     lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
+    (predicted, steps), (recorded, steps_before) = prediction, length(baseline, baseline.time)
+    speedup = recorded / predicted
     if all(same):
         return _exact(speedup)
-    predicted, steps = length(*prediction)
-    recorded, steps_before = length(baseline, baseline.time)
     before = _explained(baseline, sharing, length)
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
-    if predicted <= 0 or recorded <= 0:
-        return _exact(speedup)
     ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
     if before > 0 and after > 0:

@@ -18,7 +18,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.straggler import straggler_of
-from htagraph.queries.weights import OwnTime, State, checked, initial, with_factor
+from htagraph.queries.weights import OwnTime, State, checked, initial
 from htagraph.whatif.candidates import Baseline, Candidate, candidates, target_of, time_of
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from htagraph.whatif.options import criteria_text
@@ -134,18 +134,18 @@ def opportunities(
             "what": candidate.what, "name": candidate.name,
             "target": criteria_text(target_of(baseline.state, candidate, time)),
             "time_us": tried.total / 1000, "critical_us": baseline.on_path(time) / 1000,
-            **_gained(baseline, gain, with_factor(baseline.state, time, 0.0), steps), **gains, "note": candidate.note,
+            **_gained(baseline, gain, time, steps), **gains, "note": candidate.note,
             "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
         })  # fmt: skip
     rows = sorted([*rows, *straggler_gain(baseline, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
-def _gained(baseline: Baseline, gain: int, state: State, steps: int) -> dict[str, float]:
-    """Return a gain in ns as the columns that state it; `state` is the job as it then is."""
+def _gained(baseline: Baseline, gain: int, changed: OwnTime | State, steps: int) -> dict[str, float]:
+    """Return a gain in ns as the columns that state it; `changed` is the time that is none, or the job as it is."""
     return {
         "gain_us": gain / 1000, "gain_percent": 100 * gain / baseline.makespan,
-        "gain_per_step_us": baseline.gained_per_step(state) / 1000 if steps > 1 else gain / 1000 if steps else np.nan,
+        "gain_per_step_us": baseline.gained_per_step(changed) / 1000 if steps > 1 else gain / 1000 if steps else np.nan,
     }  # fmt: skip
 
 

@@ -179,6 +179,17 @@ def _on_or_off(text: str) -> dict[str, Any]:
     return {"on": text == "on"}
 
 
+def _batch(text: str) -> dict[str, Any]:
+    before, _, after = text.rpartition(":")
+    size = _whole(after, "BEFORE:AFTER, such as 32:128, or :128")
+    return {"after": size, "before": None if before in ("", "auto") else _whole(before, "a batch size")}
+
+
+def _device(text: str) -> dict[str, Any]:
+    name, _, recorded = text.partition(",recorded=")
+    return {"name": name, "recorded": recorded}
+
+
 def _group(text: str) -> dict[str, Any]:
     return {"group": text or None}
 
@@ -196,6 +207,11 @@ class Changes:
         "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
         "latency=10us,bandwidth=100GB/s; waits are replayed.",
         _network)  # fmt: skip
+    device = ChangeForm(lambda: changes.device.device, "NAME[,recorded=NAME]",
+        "Kernels run on another device, such as 'H100 SXM'; the host and the network stay.", _device)  # fmt: skip
+    host_factor = ChangeForm(lambda: changes.host_factor.host_factor, "FACTOR",
+        "Host work takes FACTOR times as long, such as on another device's host.",
+        lambda text: {"factor": _number(text, "a factor such as 0.8")})  # fmt: skip
     scale_network = ChangeForm(lambda: changes.scale_network.scale_network)
     fix_straggler = ChangeForm(lambda: changes.fix_straggler.fix_straggler, "auto|RANK",
         "The rank's own work is as fast as the same work on other ranks.",
@@ -227,6 +243,8 @@ class Changes:
         "Selected kernels that follow each other on a stream become one.", _selection)  # fmt: skip
     move_to_stream = ChangeForm(lambda: changes.move_to_stream.move_to_stream, "CRITERIA:STREAM",
         "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
+    batch = ChangeForm(lambda: changes.batch.batch, "BEFORE:AFTER",
+        "The batch is AFTER, and not BEFORE (:AFTER finds the recorded one by shapes).", _batch)  # fmt: skip
     scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N",
         "The job has N ranks that work like the recorded ones: an extrapolation.",
         lambda text: {"n": _whole(text, "a number of ranks")})  # fmt: skip
@@ -445,13 +463,15 @@ class Sweep(NamedTuple):
     """What takes a multiple of its time, and which multiples."""
 
     what: str
-    """``network``, or criteria as `criteria` reads them."""
+    """``network``, ``batch`` (the factors are its sizes), or criteria as `criteria` reads them."""
     factors: tuple[float, ...]
 
     def apply(self, scenario: Scenario, factor: float) -> Scenario:
         """Return the scenario in which it takes `factor` times as long."""
         if self.what == "network":
             return scenario.scale_network(factor=factor)
+        if self.what == "batch":
+            return scenario.batch(round(factor))
         return scenario.scale(factor=factor, **criteria(self.what))
 
 
@@ -481,7 +501,7 @@ def read_sweep(text: str) -> Sweep:
             f"(6 points) or kind=computation=0.5,1,2; at most {_MAX_POINTS} points"
         )
         raise _refused(text, why)
-    if what != "network":
+    if what not in ("network", "batch"):
         criteria(what)  # refuses what it cannot read
     return Sweep(what, factors)
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from htagraph.core.runs import Runs
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.interval import Interval
@@ -48,10 +50,28 @@ class Outcome:
     """The weights of the scenario."""
     changes: tuple[str, ...]
     """The changes, in order."""
-    time: npt.NDArray[np.int64]
-    """The predicted moment of each vertex of `state.graph`, ns."""
     links: Assumed
     """What is assumed about links that transfers share."""
+
+    @cached_property
+    def time(self) -> npt.NDArray[np.int64]:
+        """The predicted moment of each vertex of `state.graph`, ns."""
+        return predict(self.state.graph, self.state.lag, self.state.gap, self.state.head)
+
+    @cached_property
+    def _runs(self) -> Runs | None:
+        """The job in runs; None where the scenario has another graph, or transfers may share links."""
+        from htagraph.whatif.readings import runs_of_state  # numba takes a moment to load
+
+        graph = self.state.graph
+        same = graph is self.baseline and bool(graph.awake.any())
+        return runs_of_state(self.state) if same and not self.links.may_share else None
+
+    @cached_property
+    def marks(self) -> npt.NDArray[np.int64]:
+        """`time`, of which only the starts and ends of steps and the last end need to be right; others are earlier."""
+        spans, runs = self.state.graph.step_spans, None if "time" in vars(self) else self._runs
+        return self.time if runs is None else runs.at(np.append(spans.start, spans.end))
 
     def __repr__(self) -> str:
         what = " · ".join(self.changes) or "nothing changed"
@@ -93,12 +113,12 @@ class Outcome:
     @property
     def baseline_ns(self) -> int:
         """The recorded makespan, ns: from the first moment to the last of any thread that does something."""
-        return _span(self.baseline, self.baseline.time)
+        return _recorded_span(self.baseline)
 
-    @property
+    @cached_property
     def makespan_ns(self) -> int:
         """The predicted makespan, ns: from the first recorded moment to the last predicted one."""
-        return _span(self.baseline, self.time)
+        return _span(self.baseline, self.marks)
 
     @property
     def speedup(self) -> float:
@@ -117,7 +137,8 @@ class Outcome:
 
         The interval covers the predictions under other ways to read the recording: pauses that no edge explains vanish,
         waits that are not certain do not exist, waits that may be missing exist, loaders and messages that nothing
-        waited for take nearly as long as they can, transfers share a link or do not. The interval also covers how much
+        waited for take nearly as long as they can, transfers share a link or do not, kernels on another device take as
+        long, or as little, as they may. The interval also covers how much
         steps differ, from each other and from run to run. It is [1, 1] if no moment changes.
         """
         return self._interval.low
@@ -149,8 +170,9 @@ class Outcome:
 
         if not 0 < self.speedup < float("inf") or interval.changes_nothing(self.baseline, self.links.state):
             return interval.Interval(self.speedup, self.speedup, "", (self.speedup, self.speedup))
-        prediction = (self.state.graph, self.time)
-        return interval.interval(self.baseline, self.links, prediction, self.speedup, self._length)
+        prediction = float(self.makespan_ns), step_lengths(self.state.graph, self.marks, ends=True)[1]
+        moves = self.makespan_ns != self.baseline_ns or not np.array_equal(self.time, self.baseline.time)
+        return interval.interval(self.baseline, self.links, prediction, self._length, self._runs, moves=moves)
 
     def _length(self, graph: DependencyGraph, time: Array, last: int | None = None) -> tuple[float, Array]:
         """Return (makespan, the time of each step), ns; `last` is the last end, if `time` holds steps alone."""
@@ -170,7 +192,7 @@ class Outcome:
     @property
     def step_ns(self) -> float:
         """How long a step takes as predicted, ns: the median from step to step, without warm-up and the edge."""
-        return usual_step_ns(self.state.graph, self.time, self.baseline)
+        return usual_step_ns(self.state.graph, self.marks, self.baseline)
 
     @property
     def baseline_mean_step_ns(self) -> float:
@@ -180,7 +202,7 @@ class Outcome:
     @property
     def mean_step_ns(self) -> float:
         """Predicted mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
-        return mean_step_ns(self.state.graph, self.time)
+        return mean_step_ns(self.state.graph, self.marks)
 
     @described(STEP_TIMES)
     def step_times(self) -> pd.DataFrame:
@@ -199,8 +221,8 @@ class Outcome:
                 "rank": steps.rank,
                 "start_us": (graph.time[steps.start] - origin) / 1000,
                 "end_us": (graph.time[steps.end] - origin) / 1000,
-                "predicted_start_us": (self.time[predicted.start] - origin) / 1000,
-                "predicted_end_us": (self.time[predicted.end] - origin) / 1000,
+                "predicted_start_us": (self.marks[predicted.start] - origin) / 1000,
+                "predicted_end_us": (self.marks[predicted.end] - origin) / 1000,
             }
         )
 
@@ -290,6 +312,11 @@ class Outcome:
             spans.append(_span(self.baseline, time))
             means.append(mean_step_ns(state.graph, time))
         return np.array(spans, np.int64), np.array(means, np.float64)
+
+
+@once
+def _recorded_span(graph: DependencyGraph) -> int:
+    return _span(graph, graph.time)
 
 
 def _span(graph: DependencyGraph, time: Array) -> int:

@@ -36,7 +36,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
-from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
+from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind, released
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.rewire import waits_for, with_waits
 
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
 __all__ = [
-    "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_quick_messages",
-    "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
-    "without_unexplained_pauses",
+    "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_longer_kernels",
+    "with_quick_messages", "with_shorter_kernels", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
+    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits", "without_needs",
+    "without_surroundings", "without_unexplained_pauses",
 ]  # fmt: skip
 
 _SHARE = 0.9
@@ -77,12 +77,14 @@ def under(doubt: Doubt, state: State) -> State | None:
     return other if parts.waits is None else with_waits(other, parts.waits, parts.added[0], "another reading")
 
 
-def in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
+def in_runs(
+    state: State, length: Length, runs: Runs | None = None
+) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
     """Return a function of a reading: whether the job's runs tell how long it is then, and how long; None for no doubt.
 
     A reading changes little, and is replayed without a pass over all edges.
     """
-    graph, runs, time = state.graph, runs_of_state(state), np.zeros(state.graph.vertex_count, np.int64)
+    graph, runs, time = state.graph, runs or runs_of_state(state), np.zeros(state.graph.vertex_count, np.int64)
     marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
     places, (lag, gap) = runs.place[marks], (Parts.of(each, classed=False) for each in (state.lag, state.gap))
 
@@ -435,6 +437,22 @@ def without_surroundings(state: State, parts_of: Callable[[], ClassParts]) -> Cl
     return parts
 
 
+def _with_times_off(state: State, parts_of: Callable[[], ClassParts], *, longer: bool) -> ClassParts | None:
+    """Let all times that a model predicted be at one end of what they may be."""
+    graph, factor = state.graph, np.ones(len(state.graph.activities) + 1)
+    for each in state.unsure:
+        factor[each.activities] *= each.high if longer else each.low
+    rows = edges_of(graph, factor != 1)
+    rows = rows[(state.lag[rows] > 0) & (graph.edges.kind[rows] == EdgeKind.BODY)]
+    if not len(rows):
+        return None
+    parts, factor = parts_of(), factor[graph.edges.activity[rows]]
+    parts.lag.let(rows, np.rint(parts.lag.rest[rows] * factor).astype(np.int64))
+    if parts.lag.amount.flags.writeable:
+        parts.lag.amount[rows] = np.rint(parts.lag.amount[rows] * factor)
+    return parts
+
+
 def _with(
     waits_of: Callable[[DependencyGraph], _UnrecordedWaits], state: State, parts_of: Callable[[], ClassParts]
 ) -> ClassParts | None:
@@ -466,6 +484,10 @@ with_quick_messages: Final[Doubt] = partial(_weighed, _untimed_messages)
 """Lets messages that were over when somebody asked for them take next to no time."""
 with_hosts_in_transfers: Final[Doubt] = partial(_weighed, _network_shares)
 """Lets parts of changed transfers between hosts be waits for cores, not network."""
+with_longer_kernels: Final[Doubt] = partial(_with_times_off, longer=True)
+"""Lets kernels whose time a model predicted take as long as they may."""
+with_shorter_kernels: Final[Doubt] = partial(_with_times_off, longer=False)
+"""Lets kernels whose time a model predicted take as little time as they may."""
 DOUBTS: Final[dict[str, Doubt]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
@@ -477,5 +499,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "what follows communication may not need it": without_needs,
     "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
+    "kernels may take longer than predicted": with_longer_kernels,
+    "kernels may take less time than predicted": with_shorter_kernels,
 }
 """Cause of an interval's width → the other reading of the recording."""

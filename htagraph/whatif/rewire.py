@@ -82,11 +82,13 @@ def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:
     alive = np.flatnonzero(lag > NEVER)
     key = edges.source[alive] * np.int64(edges.target.max(initial=0) + 1) + edges.target[alive]
     order = np.argsort(key, kind="stable")  # nearly all are in order
-    if (np.diff(key[order]) == 0).any():
-        order = np.lexsort((-lag[alive], key))
     alive, key = alive[order], key[order]
-    first = np.append([True], np.diff(key) != 0)[: len(key)]
-    return edges.take(alive[first]), lag[alive[first]]
+    first = np.append([True], key[1:] != key[:-1])[: len(key)]
+    if not first.all():
+        rows = np.flatnonzero(~first | ~np.append(first[1:], True))  # the few that have a parallel
+        alive[rows] = alive[rows[np.lexsort((-lag[alive[rows]], key[rows]))]]
+        alive = alive[first]
+    return edges.take(alive), lag[alive]
 
 
 def _renumbered(jitter: Jitter, before: Edges, after: Edges) -> Jitter:

@@ -1,4 +1,4 @@
-"""Changes together: how much sets of changes save, each set without a replay of the whole job, and which set saves most.
+"""Changes together: what sets of changes save, each without a replay of the whole job, and which set saves most.
 
 A change that only makes times shorter takes an amount off some lags and gaps. Where several changes of a set shorten
 the same lag, the largest amount counts, as it does where the changes are applied one after the other. So each lag is

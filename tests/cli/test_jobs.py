@@ -134,3 +134,11 @@ def test_the_page_and_its_events_are_served_until_it_is_interrupted() -> None:
         running.terminate()
         running.stderr.read()
     assert running.returncode in (143, -15)
+
+
+def test_an_export_says_what_was_written_and_needs_a_folder(tmp_path: Path, run: Any) -> None:
+    ran = run("export", DEMO, "--chakra", tmp_path / "et")
+    assert ran.code == 0
+    assert "et/: 4 execution traces of Chakra, " in ran.err
+    assert sorted(path.name for path in (tmp_path / "et").iterdir())[:2] == ["comm_group.json", "rank.0.et"]
+    assert run("export", DEMO).code == 2

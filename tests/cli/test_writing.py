@@ -150,7 +150,7 @@ PAGES = ("plot", "report")
 
 def test_every_verb_with_results_is_among_them() -> None:
     assert len([each for each in EVERY if each[1] == "--output"]) > 14
-    assert {option for _, option in EVERY} == {"--output", "--perfetto", "--graphviz", "--comment"}
+    assert {option for _, option in EVERY} == {"--output", "--perfetto", "--graphviz", "--comment", "--chakra"}
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_functions_of_graphs_say_their_name_and_what_to_ask_of_a_job_on_workers(
     function = getattr(hg, name)
     given: dict[str, list[Any]] = {
         "save": [tmp_path / "saved"], "to_parquet": [tmp_path / "tables"], "to_perfetto": [tmp_path / "o.json"],
-            "report": [tmp_path / "o.html"],
+            "report": [tmp_path / "o.html"], "to_chakra": [tmp_path / "et"],
         "diff": [job], "compare": [job], "sweep": [lambda scenario, _: scenario, [1.0]], "call_stack": [0],
         "arguments": [[0], ["Op count"]],
     }  # fmt: skip

@@ -23,7 +23,8 @@ def test_one_except_clause_catches_every_error(error: type[Exception]) -> None:
 
 def test_an_unusable_file_is_a_trace_error() -> None:
     assert [error for error in OWN if issubclass(error, errors.TraceError)] == [
-        errors.DamagedTraceError, errors.NotATraceError, errors.OtherJsonError, errors.TraceError,
+        errors.DamagedTraceError, errors.NotATraceError, errors.OtherFileError, errors.OtherJsonError,
+        errors.TraceError,
     ]  # fmt: skip
 
 

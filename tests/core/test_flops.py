@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htagraph.core.devices import PEAKS, Peak, peak_of
 from htagraph.core.flops import (
-    PEAKS,
     Cost,
-    Peak,
     attended_pairs,
     cost_of,
     element_bytes,
     flop_formula,
     flop_per_count,
     is_tf32_kernel,
-    peak_of,
 )
 
 _sizes = st.integers(1, 5)

@@ -39,6 +39,7 @@ from htagraph.core.naming import (
     step_number,
     transfer_direction,
 )
+from htagraph.trace import nsys
 from htagraph.trace.kineto.events import MODELS
 
 names = st.lists(st.text(alphabet="abAB_", max_size=4), min_size=1, max_size=5)
@@ -77,7 +78,7 @@ def test_an_exact_glob_is_one_line_that_fits_its_name_and_no_printable_other(nam
 
 
 def test_every_category_is_one_of_the_schema() -> None:
-    assert {COUNTER_RANGE, DEVICE_ANNOTATION} | DEVICE_CATEGORIES | HOST_CATEGORIES <= set(MODELS)
+    assert {COUNTER_RANGE, DEVICE_ANNOTATION} | DEVICE_CATEGORIES | HOST_CATEGORIES <= {*MODELS, *nsys.CATEGORIES}
 
 
 def test_no_category_is_on_host_and_device() -> None:
@@ -323,3 +324,17 @@ def test_a_stable_name_is_that_of_the_same_thing_in_another_run(one: str, other:
 @pytest.mark.parametrize("name", ["aten::mm", "model(37)", "void f<4>(int)", "ProfilerStep"])
 def test_names_without_numbers_of_a_run_are_stable_already(name: str) -> None:
     assert stable_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "product", "memory"),
+    [
+        ("addmm_2", True, False), ("bert_encoder_layer_0_attention_self_query", True, False), ("lm_head", True, False),
+        ("model.layers.0.fc1", True, False), ("<built-in method matmul of type object at 0x1>", True, False),
+        ("matmul_1_bw", True, False), ("q_proj (backward)", True, False), ("add_7", False, True),
+        ("<built-in function truediv>", False, True), ("transformer_h_0_ln_1", False, True),
+        ("h.0.attn_dropout", False, True), ("conversation", False, False), ("attention", False, False),
+    ],
+)  # fmt: skip
+def test_a_users_name_of_work_says_what_bounds_it(name: str, product: bool, memory: bool) -> None:  # noqa: FBT001
+    assert (naming.is_product_label(name), naming.is_memory_label(name)) == (product, memory)

@@ -86,7 +86,7 @@ def _commands(path: Path) -> None:
     line, form = _LINES[size % len(_LINES)], FORMATS[size // len(_LINES) % len(FORMATS)]
     with tempfile.TemporaryDirectory() as folder:
         words = line.format(job=path, out=folder).split()
-        if not {"-f", "-o"} & {*words} and words[0] != "report":
+        if not {"-f", "-o"} & {*words} and words[0] not in ("report", "export"):
             words += ["-f", form]
         done = CliRunner().invoke(app, words)
     if done.exception is not None and not isinstance(done.exception, SystemExit | HtagraphError | OSError):

@@ -108,7 +108,11 @@ READ = [
     ("shared-link", "off", "shared_link", {"on": False}),
     ("fuse", "name=a", "fuse", {"name": "a"}),
     ("move-to-stream", "name=a::b:20", "move_to_stream", {"name": "a::b", "stream": 20}),
+    ("device", "H100 SXM", "device", {"name": "H100 SXM", "recorded": ""}),
+    ("device", "L4,recorded=A100 80GB", "device", {"name": "L4", "recorded": "A100 80GB"}),
+    ("host-factor", "0.8", "host_factor", {"factor": 0.8}),
     ("scale-ranks", "64", "scale_ranks", {"n": 64}),
+    ("batch", "32:128", "batch", {"after": 128, "before": 32}),
 ]  # fmt: skip
 
 

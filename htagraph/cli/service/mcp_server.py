@@ -94,7 +94,8 @@ _OWN: Mapping[str, Any] = {
     "changes": Annotated[list[Annotated[str, Field(max_length=2_000)]], Field(
         description="Options of `htagraph what-if`, one change each, applied in this order. Examples: 'network 0.5' "
         "(transfers take half as long), 'scale name=*gemm*:0.8', 'remove op=aten::dropout', 'no-launch-overhead', "
-        "'infinite-host', 'fix-straggler auto', 'free-dataloader', 'perfect-overlap', 'cuda-graph step=4-6'.",
+        "'infinite-host', 'fix-straggler auto', 'free-dataloader', 'perfect-overlap', 'cuda-graph step=4-6', "
+        "'batch :64', 'device H100 SXM'.",
         min_length=1, max_length=_MAX_CHANGES,
     )],
 }  # fmt: skip
@@ -110,6 +111,8 @@ _RANKED: Mapping[str, str] = {
     "possible gain, each replayed. Takes longer than the others.",
     "plan": "Which three changes save most together, and what each adds to the others: gains of single changes do not "
     "add up. Takes longer than the others.",
+    "capacity": "How long a step takes with other batches and on other devices, each replayed with its 90 % interval, "
+    "and how large a batch fits into memory. For one size or product, ask what_if, such as 'batch :64'.",
 }
 """Tools that rank what they find in one job: `summary`, and verbs that are rows of `QUESTIONS`."""
 _KEPT = 3

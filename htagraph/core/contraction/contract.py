@@ -13,19 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
-from htagraph.core.contraction.net import (
-    SOURCE,
-    TARGET,
-    UNBOUNDED,
-    Net,
-    Weights,
-    copy,
-    covers,
-    net_of,
-    prune,
-    shrink,
-    sparse,
-)
+from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, Weights, copy, covers, net_of, prune, shrink
 from htagraph.core.traverse import counting_order
 
 __all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends"]
@@ -66,14 +54,17 @@ def contract(
     bounds = np.asarray(bounds, np.int64)
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    source, target, terminal = place[source], place[target], np.asarray(terminal)[order]
-    forward = _pass(source, target, weights, terminal, bounds, backward=False)
-    kept, source, target, terminal = _renumbered(forward.source, forward.target, terminal)
-    back = _pass(source, target, sparse(forward.weight), terminal, bounds, backward=True)
+    source, target, terminal, work = place[source], place[target], np.asarray(terminal)[order], len(source)
+    source, target, weight = _in_runs(source, target, weights, terminal, len(bounds))
+    kept, source, target, terminal = _renumbered(source, target, terminal)
+    forward = _pass(source, target, weight, terminal, bounds, backward=False)
+    again, source, target, terminal = _renumbered(forward.source, forward.target, terminal)
+    kept = kept[again]
+    back = _pass(source, target, forward.weight, terminal, bounds, backward=True)
     again, source, target, terminal = _renumbered(back.target, back.source, terminal)
     kept = kept[again]
     net = net_of(len(kept), source, target, back.weight)
-    work = forward.work + back.work + _reduce(net, terminal, bounds)
+    work += forward.work + back.work + _reduce(net, terminal, bounds)
     live = np.flatnonzero(net.edge[:, SOURCE] >= 0)
     stays, source, target, _ = _renumbered(net.edge[live, SOURCE], net.edge[live, TARGET], terminal)
     by_target = np.lexsort((source, target))
@@ -83,15 +74,55 @@ def contract(
     )  # fmt: skip
 
 
-def _pass(
-    source: Array, target: Array, weights: Weights, terminal: Array, bounds: Array, *, backward: bool
-) -> Collapsed:
+def _in_runs(source: Array, target: Array, weights: Weights, terminal: Array, size: int) -> tuple[Array, Array, Array]:
+    """Return (sources, targets, weights) with one edge for each stretch of vertices with one edge in and one out.
+
+    Nine of ten vertices lie within one: so what is kept of each vertex is kept for the others only. The edges are by
+    target, and in the order in which they enter it.
+    """
+    offsets, entering = counting_order(target, len(terminal))
+    inner = (np.diff(offsets) == 1) & (np.bincount(source, minlength=len(terminal)) == 1) & ~terminal
+    ends = np.empty((2, len(source) - int(inner.sum())), np.int32)
+    weight = np.zeros((ends.shape[1], size), np.int64)
+    _merge(
+        for_reading(offsets, np.int64), entering, for_reading(source, np.int32), _to_read(weights), inner, ends, weight
+    )
+    return ends[0], ends[1], weight
+
+
+@njit(cache=True, nogil=True)
+def _merge(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    offsets: Array, edges: Array, source: Array, weights: Weights, inner: Array, ends: Array, weight: Array
+) -> None:
+    run = 0
+    for vertex in range(len(inner)):
+        if inner[vertex]:
+            continue
+        for i in range(offsets[vertex], offsets[vertex + 1]):
+            edge = edges[i]
+            _lengthen(weight, run, weights, edge)
+            while inner[source[edge]]:
+                edge = edges[offsets[source[edge]]]
+                _lengthen(weight, run, weights, edge)
+            ends[0, run], ends[1, run] = source[edge], vertex
+            run += 1
+
+
+@njit(no_cpython_wrapper=True)
+def _lengthen(result: Array, row: int, weights: Weights, edge: int) -> None:
+    """Add the weight of an edge to a row of `result`."""
+    result[row, 0] += weights.base[edge]
+    for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
+        result[row, weights.component[i]] += weights.amount[i]
+
+
+def _pass(source: Array, target: Array, weight: Array, terminal: Array, bounds: Array, *, backward: bool) -> Collapsed:
     count = len(terminal)
     if backward:
         source, target = target, source
     offsets, edges = counting_order(target, count)
     order = np.arange(count)[::-1] if backward else np.arange(count)
-    return collapse(order, offsets, edges, source, weights, terminal, bounds)
+    return collapse(order, offsets, edges, source, weight, terminal, bounds)
 
 
 def _renumbered(source: Array, target: Array, terminal: Array) -> tuple[Array, Array, Array, Array]:
@@ -144,7 +175,7 @@ def _to_read(weights: Weights) -> Weights:
     return Weights(base, offsets, for_reading(weights.component, np.int16), amount)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _find_followed(  # noqa: PLR0913, PLR0917 - a graph as arrays
     followed: Array, order: Array, offsets: Array, edges: Array, target: Array, weights: Weights, bounds: Array,
     ends: Array,
@@ -171,33 +202,23 @@ def _never_negative(weights: Weights, edge: int, bounds: Array) -> bool:
 
 
 def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array
+    order: Array, offsets: Array, edges: Array, source: Array, weight: Array, terminal: Array, bounds: Array
 ) -> Collapsed:
     """Return the edges between vertices that more than one path decides, and terminals.
 
     A vertex is left out if all edges that enter it come, over vertices left out, from one vertex, and one of the paths
-    covers all others. What leaves it then leaves that vertex, longer by that path. The same pass goes backwards if
-    `order` is reversed, `edges` are those that leave each vertex, and `source` is the vertex where an edge ends: then
-    `source` and `target` of the result are exchanged too.
+    covers all others. What leaves it then leaves that vertex, longer by that path. `weight` is a row per edge. The same
+    pass goes backwards if `order` is reversed, `edges` are those that leave each vertex, and `source` is the vertex
+    where an edge ends: then `source` and `target` of the result are exchanged too.
     """
-    order, offsets, bounds = (for_reading(each, np.int64) for each in (order, offsets, bounds))
+    order, offsets, bounds, weight = (for_reading(each, np.int64) for each in (order, offsets, bounds, weight))
     edges, source, mask = for_reading(edges, np.int32), for_reading(source, np.int32), for_reading(terminal, np.bool_)
     count, size = len(order), len(bounds)
     reached = _Reached(np.full(count, -1, np.int32), np.zeros((count, size), np.int64), np.full(count, -1, np.int64))
-    room = np.diff(offsets).max(initial=1)  # it doubles when it is full
-    made = _Made(np.empty((room, 3), np.int64), np.empty((room, size), np.int64), np.zeros(3, np.int64))
-    graph = (order, offsets, edges, source, _to_read(weights), mask, bounds)
-    while not _collapse(*graph, reached, made):
-        needed = made.done[1] + np.diff(offsets).max()  # so that the next vertex finds room
-        made = made._replace(ends=_longer(made.ends, needed), weight=_longer(made.weight, needed))
-    ends, weight = made.ends[: made.done[1]], made.weight[: made.done[1]]
-    return Collapsed(ends[:, 0].astype(np.int32), ends[:, 1].astype(np.int32), weight, int(made.done[2]))
-
-
-def _longer(rows: Array, needed: int) -> Array:
-    longer = np.empty((max(2 * len(rows), needed), rows.shape[1]), rows.dtype)
-    longer[: len(rows)] = rows
-    return longer
+    made = _Made(np.empty((len(edges), 3), np.int64), np.empty((len(edges), size), np.int64))  # each makes one at most
+    kept, work = _collapse(order, offsets, edges, source, weight, mask, bounds, reached, made)
+    ends = made.ends[:kept].astype(np.int32)
+    return Collapsed(ends[:, 0], ends[:, 1], made.weight[:kept].copy(), work)
 
 
 class _Reached(NamedTuple):
@@ -212,43 +233,32 @@ class _Reached(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """The edges that are made, and room for more."""
+    """The edges that are made, with room for all."""
 
     ends: Array
     """Of each edge: its source, or -1 if another one covers it; its target; and the edge made before it from its
     source."""
     weight: Array
-    done: Array
-    """How many vertices were looked at, how many edges are made, and how much was looked at for it."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array,
+    order: Array, offsets: Array, edges: Array, source: Array, weight: Array, terminal: Array, bounds: Array,
     reached: _Reached, made: _Made,
-) -> bool:  # fmt: skip
-    """Go on where the last call ended; return whether all vertices are done: if not, there is no room for the next."""
+) -> tuple[int, int]:  # fmt: skip
+    """Return how many edges are made, and how much was looked at for it."""
     anchor, beyond = reached.anchor, reached.beyond
-    count, work = made.done[1], made.done[2]
-    for at in range(made.done[0], len(order)):
-        vertex = order[at]
+    count = work = 0
+    for vertex in order:
         begin = count
-        first, last = offsets[vertex], offsets[vertex + 1]
-        if last == first + 1 and not terminal[vertex]:  # most vertices: nothing to compare
-            work += 1
-            anchor[vertex] = anchor[source[edges[first]]]
-            _extend(beyond, vertex, beyond, source[edges[first]], weights, edges[first])
-            continue
-        if count + last - first > len(made.ends):
-            made.done[0], made.done[1], made.done[2] = at, count, work
-            return False
-        for i in range(first, last):
+        for i in range(offsets[vertex], offsets[vertex + 1]):
             edge = edges[i]
             root = anchor[source[edge]]
             work += 1
             if root < 0:
                 continue
-            _extend(made.weight, count, beyond, source[edge], weights, edge)
+            for j in range(len(bounds)):
+                made.weight[count, j] = beyond[source[edge], j] + weight[edge, j]
             work += _offer(count, begin, root, reached.latest, made, bounds)
             count += 1
         count = _compact(begin, count, made, reached.latest)
@@ -260,20 +270,7 @@ def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
             anchor[vertex] = vertex
             for i in range(begin, count):
                 made.ends[i, 1] = vertex
-    made.done[0], made.done[1], made.done[2] = len(order), count, work
-    return True
-
-
-@njit(no_cpython_wrapper=True)
-def _extend(
-    result: Array, row: int, paths: Array, path: int, weights: Weights, edge: int
-) -> None:  # fmt: skip
-    """Set a row of `result` to the weight of a path and the edge behind it."""
-    for i in range(result.shape[1]):
-        result[row, i] = paths[path, i]
-    result[row, 0] += weights.base[edge]
-    for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
-        result[row, weights.component[i]] += weights.amount[i]
+    return count, work
 
 
 @njit(no_cpython_wrapper=True)

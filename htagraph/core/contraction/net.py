@@ -16,7 +16,7 @@ from htagraph.core.compiled import for_reading, njit
 __all__ = [
     "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MOST_TRIED", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
     "UNBOUNDED", "Net", "Weights", "add", "copy", "cover_together", "covers", "insert", "net_of", "prune", "remove",
-    "shrink", "sparse",
+    "shrink",
 ]  # fmt: skip
 
 UNBOUNDED = -1
@@ -36,16 +36,6 @@ class Weights(NamedTuple):
     component: Array
     """Of each amount: 1 to the number of factors."""
     amount: Array
-
-
-def sparse(weight: Array) -> Weights:
-    """Return vectors, one per row, as numbers and amounts."""
-    edge, component = np.nonzero(weight[:, 1:])
-    offsets = np.searchsorted(edge, np.arange(len(weight) + 1))
-    return Weights(
-        np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int16),
-        weight[edge, component + 1],
-    )  # fmt: skip
 
 
 @njit(cache=True)
@@ -88,35 +78,32 @@ def cover_together(vectors: Array, first: int, second: int, other: int, bounds: 
     mean and the third vector have the same component: between these shares, what the mean is ahead by is linear.
     If it is shorter than the third one by any factor, or by rounding might be, the answer is False.
     """
-    for i in range(len(bounds)):
-        apart = vectors[first, i] - vectors[second, i]
-        if not apart:
-            continue
-        share = (vectors[other, i] - vectors[second, i]) / apart
-        if 0 < share < 1 and _ahead(vectors, first, second, other, i, bounds) >= _MARGIN:
+    for i in range(1, len(bounds)):  # at a share by the first component, the mean is ahead by nothing
+        apart, beyond = vectors[first, i] - vectors[second, i], vectors[other, i] - vectors[second, i]
+        if (0 < beyond < apart or apart < beyond < 0) and _ahead(vectors, first, second, other, i, bounds) >= _MARGIN:
             return True
     return False
 
 
 @njit(no_cpython_wrapper=True)
 def _ahead(vectors: Array, first: int, second: int, other: int, same: int, bounds: Array) -> float:
-    """Return by how much a mean of two vectors is at least longer than a third one; -1 if it may be shorter.
+    """Return by how much a mean of two vectors is at least longer than a third one; -1 if that is not enough.
 
     The mean is the one whose component `same` is that of the third vector.
     """
     share = (vectors[other, same] - vectors[second, same]) / (vectors[first, same] - vectors[second, same])
-    ahead = 0.0
-    for i in range(len(bounds)):
+    ahead = vectors[second, 0] - vectors[other, 0] + share * (vectors[first, 0] - vectors[second, 0])
+    for i in range(1, len(bounds)):
+        if ahead < _MARGIN:  # it only falls
+            return -1.0
         if i == same:
             continue
         apart = vectors[first, i] - vectors[second, i]
         more = vectors[second, i] - vectors[other, i] + share * apart
-        if i and more < (_MARGIN if apart else 0.0):
+        if more < (_MARGIN if apart else 0.0):
             if bounds[i] == UNBOUNDED:
                 return -1.0
             ahead += bounds[i] * more if more < 0.0 else 0.0  # min would be compiled too
-        elif not i:
-            ahead += more
     return ahead
 
 
@@ -165,7 +152,7 @@ def net_of(count: int, source: Array, target: Array, weight: Array) -> Net:
     return net
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _fill(net: Net, source: Array, target: Array, weight: Array) -> None:
     for i in range(len(source)):
         insert(net, source[i], target[i], weight, i)
@@ -229,7 +216,7 @@ class _Lists(NamedTuple):
     """Parallel edges in an order, and the place before and after each; it has room for those of any vertex."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
     direct, parallel = lists.direct, lists.parallel
     work = 0
@@ -392,7 +379,7 @@ def shrink(net: Net, terminal: Array, bounds: Array) -> int:
     return int(pairs.work[0])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _shrink(  # noqa: PLR0913, PLR0917 - what `shrink` has, and memory to work in
     net: Net, terminal: Array, bounds: Array, pairs: _TwoEdgePaths, queue: Array, queued: Array, around: Array
 ) -> None:  # fmt: skip

@@ -117,7 +117,8 @@ def launches_sentences(
     stats = stats.loc[works & ~waits, ["launch", "launch_us"]]  # without texts, which take long to copy
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
-    span = graphs["span_us"].sum()
+    whole = graphs["gap_us"].isna()
+    graphs, span = graphs[~whole], graphs["span_us"][~whole].sum()
     longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     return spoken(
@@ -128,6 +129,8 @@ def launches_sentences(
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
         f"{100 * graphs['gap_us'].sum() / span:.1f} % of the time."
         if span > 0 else "",
+        f"What runs inside {plural(int(whole.sum()), 'CUDA graph')} is unknown: they were recorded as a whole."
+        if whole.any() else "",
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,18 @@ import pandas as pd
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
+from htagraph.core.flops import SIZES, elements, labelled_cost, number_format
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import is_product_label
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.trace.columns import SparseColumn
 
 __all__ = ["from_frames"]
 
+_MAX_TEXT = 10_000
+"""Characters of the text of an operator's shapes that are read. Chosen: shapes of hundreds of inputs are shorter.
+Doubled, damaged texts take longer."""
 _INT64_LIMIT_NS = 2.0**63
 """ns: times must stay below this to fit into 64-bit integers (292 years). Doubled, sums would overflow."""
 
@@ -63,9 +70,54 @@ def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities,
         name=np.array(codes, np.int32)[number],
         category=np.full(count, names.setdefault("", len(names)), np.int32),
         start=_integers(frame, "start_ns", 0), duration=_integers(frame, "duration_ns", 0),
-        step=_int32(frame, "step", -1),
+        step=_int32(frame, "step", -1), args=_args(frame, names),
     )  # fmt: skip
     return made, tuple(Lane(rank, 0, name, thread=name) for rank, name in lanes)
+
+
+def _args(frame: pd.DataFrame, names: dict[str, int]) -> dict[str, SparseColumn]:
+    """Return what the frame says of devices and of the work of operators, as arguments of activities."""
+    columns = {name: [_count(each) for each in frame[name]] for name in ("flop", "bytes") if name in frame}
+    for column, argument in (("device", "device_name"), ("dtype", "dtype")):
+        if column in frame:
+            columns[argument] = [
+                names.setdefault(each, len(names)) if isinstance(each, str) else -1 for each in frame[column]
+            ]
+    if "input_shapes" in frame:
+        for name, values in zip(("flop", "written", "bytes"), zip(*_work(frame), strict=True), strict=False):
+            columns.setdefault(name, list(map(_count, values)))
+    arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
+    rows = {name: np.flatnonzero(values >= 0).astype(np.int32) for name, values in arrays.items()}
+    return {name: SparseColumn(rows[name], values[rows[name]], -1) for name, values in arrays.items()}
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - whatever a frame holds
+    """Return a number of operations, elements or bytes; -1 for what is none."""
+    number = isinstance(value, int | float | np.integer | np.floating) and 0 <= value < _INT64_LIMIT_NS
+    return int(value) if number else -1
+
+
+def _work(frame: pd.DataFrame) -> Iterator[tuple[int | None, int | None, int | None]]:
+    """Yield (operations, elements of the result, bytes moved) of each operator, by its shapes."""
+    nothing = [None] * len(frame)
+    named, dtypes = frame.get("name", frame.index), frame.get("dtype", nothing)
+    rows = zip(named, frame["input_shapes"], frame.get("output_shape", nothing), dtypes, strict=True)
+    for name, given, made, dtype in rows:
+        inputs, output = _shapes(given), _shapes(made)
+        size = SIZES.get(number_format(str(dtype)), 4)
+        cost = labelled_cost(inputs, output) if is_product_label(str(name)) else None
+        moved = cost[2] if cost else elements(inputs) + elements([output])
+        yield *(cost[:2] if cost else (None, None)), moved * size or None
+
+
+def _shapes(given: Any) -> list[Any]:  # noqa: ANN401 - a list, or its text
+    """Return shapes that are given as lists or as their text; none for anything else."""
+    if isinstance(given, str):
+        try:
+            given = ast.literal_eval(given[:_MAX_TEXT])
+        except (MemoryError, RecursionError, SyntaxError, ValueError):
+            return []
+    return list(given) if isinstance(given, list | tuple) else []
 
 
 def _codes(frame: pd.DataFrame, what: str, words: Mapping[str, int], default: int) -> np.ndarray:

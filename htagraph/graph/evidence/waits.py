@@ -365,6 +365,8 @@ class AwaitRows(NamedTuple):
     """Position of the call that recorded the event; -1 if unknown."""
     awaits_event: Mask
     """Whether the call waited for an event, not for a stream or a device."""
+    names_records: Mask
+    """Whether rows of the rank's file name the records of events, where these are in the file."""
 
 
 def await_rows(calls: Calls) -> AwaitRows:
@@ -373,9 +375,11 @@ def await_rows(calls: Calls) -> AwaitRows:
     for rank, trace in sorted(calls.job.traces.items()):
         which = trace.in_categories("cuda_sync")
         if which.any():
-            parts.append(_await_rows(calls, rank, trace.events.take(which), trace.names))
-    of_rank, correlation, position, lane, record_lane, record, event = joined(parts, len(AwaitRows._fields))
-    return AwaitRows(of_rank, correlation, position, lane, record_lane, record, event.astype(np.bool_))
+            columns = _await_rows(calls, rank, trace.events.take(which), trace.names)
+            parts.append((*columns, np.full(len(columns[0]), trace.facts.names_records)))
+    of_rank, correlation, position, lane, record_lane, record, event, named = joined(parts, len(AwaitRows._fields))
+    masks = event.astype(np.bool_), named.astype(np.bool_)
+    return AwaitRows(of_rank, correlation, position, lane, record_lane, record, *masks)
 
 
 def _await_rows(calls: Calls, rank: int, table: Events, names: tuple[str, ...]) -> tuple[Array, ...]:

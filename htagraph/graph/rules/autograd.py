@@ -18,7 +18,8 @@ def autograd(job: RecordedJob) -> Edges:
 
     The pairs come from the ``fwdbwd`` flows of the rank's trace. Where a rank has none, they come from sequence
     numbers: of the operators with one number, the forward one is the last to start on its own thread; the backward one
-    is the first to start with a forward thread id (inside the engine's frame, which has the same number).
+    is the first to start with a forward thread id (inside the engine's frame, which has the same number). Operators
+    that a capture lent to a CUDA graph come after the module of their forward operator.
     """
     acts = job.activities
     sequence = acts.arg("sequence_number")
@@ -31,7 +32,12 @@ def autograd(job: RecordedJob) -> Edges:
         by_flow = _by_flow(acts, rows, trace.flows, lanes)
         pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(job, rows, sequence))
     forward, backward = joined(pairs, 2)
-    return Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
+    observed = Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
+    lent = np.flatnonzero(acts.borrowed)
+    back = acts.arg("borrowed_forward")[lent]
+    lent, back = lent[back > 0], back[back > 0]
+    inferred = Edges.of(2 * (lent - back) + 1, 2 * lent, 0, EdgeKind.AUTOGRAD, Provenance.INFERRED)
+    return Edges.concatenate([observed, inferred])
 
 
 def _thread(rank: int, pid: int | str, tid: int | str) -> str:

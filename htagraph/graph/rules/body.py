@@ -35,3 +35,6 @@ def _stretches(job: RecordedJob) -> Iterator[Edges]:
     work = np.flatnonzero(job.activities.on_device)
     lasts = job.moment(2 * work + 1) - job.moment(2 * work)
     yield Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
+    lent = np.flatnonzero(job.activities.borrowed)  # no duration, at the start of the launch that they are inside of
+    for ends in ((2 * job.activities.parent[lent], 2 * lent), (2 * lent, 2 * lent + 1)):
+        yield Edges.of(ends[0], ends[1], 0, EdgeKind.BODY, Provenance.INFERRED, activity=lent)

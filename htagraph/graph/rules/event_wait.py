@@ -52,7 +52,7 @@ def _inferred(source: Array, target: Array, confidence: Array) -> Edges:
 
 
 def _by_ids(calls: Calls) -> tuple[StreamWaits, set[int]]:
-    """Return the waits that cuda_sync rows name, and the ranks that have such rows."""
+    """Return the waits that cuda_sync rows name, and the ranks whose rows name records."""
     rows = calls.job.await_rows
     waits = np.flatnonzero(rows.awaits_event & (rows.lane >= 0))
     ok = (rows.record_lane[waits] >= 0) & (rows.record_lane[waits] != rows.lane[waits])
@@ -63,7 +63,7 @@ def _by_ids(calls: Calls) -> tuple[StreamWaits, set[int]]:
     return StreamWaits(
         rows.lane[waits], rows.position[waits], rows.record_lane[waits], record,
         np.where(named, Provenance.OBSERVED, Provenance.INFERRED), np.where(named, 100, Confidence.SURE),
-    ), set(rows.rank.tolist())  # fmt: skip
+    ), set(rows.rank[rows.names_records].tolist())  # fmt: skip
 
 
 def _edges(calls: Calls, waits: StreamWaits) -> Edges:

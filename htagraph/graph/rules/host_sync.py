@@ -89,7 +89,8 @@ def _by_ids(calls: Calls, syncs: Array) -> tuple[list[Edges], Array]:
     event = is_sync_row & rows.awaits_event & (rows.record_lane >= 0)
     stream = is_sync_row & ~rows.awaits_event & (rows.lane >= 0)
     record = np.where(rows.record >= 0, rows.record, rows.position)
-    has_row = np.isin(syncs, at[is_sync_row & (rows.awaits_event | (rows.lane >= 0))])
+    by_event = rows.awaits_event & rows.names_records
+    has_row = np.isin(syncs, at[is_sync_row & np.where(rows.awaits_event, by_event, rows.lane >= 0)])
     acts, row = calls.job.activities, calls.row[syncs]
     named = calls.job.stream_lanes(acts.rank[row], acts.arg("device")[row], acts.arg("stream")[row])  # MTIA writes them
     lane = np.where(has_row, -1, named)

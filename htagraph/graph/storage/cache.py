@@ -93,7 +93,8 @@ def _files(paths: TracePaths) -> dict[str, int | None]:
     """Return the files of a job, as the graph names them, each with the rank that the caller gave; none on an error."""
     try:
         if isinstance(paths, Mapping):
-            return {str(path_of(path)): rank for rank, path in paths.items()}
+            files: dict[str, int | None] = {str(path_of(path)): rank for rank, path in paths.items()}
+            return files if len(files) == len(paths) else {}  # a file of several ranks
         return {str(path): None for path in find_files(paths)}
     except (HtagraphError, OSError):  # which loading raises too
         return {}

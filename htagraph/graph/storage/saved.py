@@ -202,7 +202,7 @@ def _verify(path: Path, graph: DependencyGraph) -> None:
         graph.check()
     except GraphError as error:
         refuse(path, str(error))
-    above = tree.parent, acts.parent, np.where(acts.on_device, acts.cause, acts.parent)
+    above = tree.parent, acts.parent, np.where(acts.on_device & (acts.parent < 0), acts.cause, acts.parent)
     if not all(_climbs_end(each, tree.first) for each in above):
         refuse(path, "an activity is above itself")
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import pandas as pd
 
 from htagraph.core.arrays import Ints
-from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, OtherFileError, RankError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
@@ -173,7 +173,7 @@ def _files(trace_files: TraceFiles, trace_dir: str) -> list[RankedFile]:
 
 
 def _warn_of_other_json(path: TracePath, why: HtagraphError) -> None:
-    if isinstance(why, OtherJsonError):
+    if isinstance(why, OtherFileError):
         warnings.warn(f"{why}; left out", stacklevel=6)
 
 
@@ -183,4 +183,4 @@ def _placed(path: str, trace_dir: str) -> Path:
 
 
 def _trace(file: RankedFile, *, progress: Callable[[int], None], compiled: bool) -> Trace:
-    return read_trace(file.path, file.rank_in, progress, compiled=compiled)
+    return read_trace(file.path, file.rank_in, progress, compiled=compiled, part=file.part)

@@ -31,7 +31,7 @@ from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.scene import nesting_tracks, tracks_of
 from htagraph.trace import kineto
-from htagraph.trace.columns import Interner
+from htagraph.trace.columns import Interner, Trace
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder, split
 from htagraph.trace.kineto.from_blocks import BlockColumns
@@ -42,7 +42,7 @@ from htagraph.trace.kineto.times import FractionStyle, decimal_us, numbers_to_ns
 from htagraph.trace.readers import reader_of
 from htagraph.trace.remote import TracePath
 
-__all__ = ["FLOWS", "ArrowEnds", "Arrows", "Lane", "MetSlices", "Original", "start_ns", "survey"]
+__all__ = ["FLOWS", "ArrowEnds", "Arrows", "Lane", "MetSlices", "Original", "are_copied", "start_ns", "survey"]
 
 Lane: TypeAlias = tuple[int | str, int | str]
 
@@ -109,6 +109,11 @@ class Original:
         return self.clock.common(moments + self.base_ns)
 
 
+def are_copied(trace: Trace) -> bool:
+    """Return whether recorded events of a trace can be copied: those of Kineto's files."""
+    return reader_of(trace) is kineto
+
+
 def survey(graph: DependencyGraph, rank: int) -> Original:
     """Return what a first pass over a rank's file collects.
 
@@ -116,7 +121,7 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
         TraceError: the file has another format than Kineto's, of which no recorded events are copied.
     """
     trace = graph.traces[rank]
-    if reader_of(trace) is not kineto:
+    if not are_copied(trace):
         msg = f"{trace.path}: recorded events are copied from files of PyTorch's profiler only, not from {trace.format}"
         raise TraceError(msg)
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))

@@ -22,8 +22,8 @@ from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
 __all__ = [
-    "ARGS_IID", "SEQUENCE", "Flows", "PacketWriter", "begin_packets", "end_packets", "field", "message",
-    "value_packets", "varint",
+    "ARGS_IID", "SEQUENCE", "Flows", "PacketWriter", "begin_packets", "end_packets", "field", "message", "put_varint",
+    "value_packets", "varint", "varint_bytes",
 ]  # fmt: skip
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
@@ -236,7 +236,7 @@ def value_packets(track: int, moment: Array, value: Array) -> Array:
 
 
 @njit(nogil=True)
-def _put(out: Array, at: int, number: int) -> int:
+def put_varint(out: Array, at: int, number: int) -> int:
     """Write a number that is not negative as a varint; return the position behind it."""
     while number >= 0x80:
         out[at] = (number & 0x7F) | 0x80
@@ -247,7 +247,7 @@ def _put(out: Array, at: int, number: int) -> int:
 
 
 @njit(nogil=True)
-def _size(number: int) -> int:
+def varint_bytes(number: int) -> int:
     """Return how many bytes a varint takes."""
     size = 1
     while number >= 0x80:
@@ -260,18 +260,18 @@ def _size(number: int) -> int:
 def _put_head(out: Array, at: int, moment: int, event_bytes: int) -> int:
     """Write a packet up to its track event: Trace.packet (1), TracePacket.timestamp (8), sequence (10), event (11)."""
     out[at] = 0x0A
-    at = _put(out, at + 1, 1 + _size(moment) + 2 + 1 + _size(event_bytes) + event_bytes)
+    at = put_varint(out, at + 1, 1 + varint_bytes(moment) + 2 + 1 + varint_bytes(event_bytes) + event_bytes)
     out[at] = 0x40
-    at = _put(out, at + 1, moment)
+    at = put_varint(out, at + 1, moment)
     out[at], out[at + 1], out[at + 2] = 0x50, SEQUENCE, 0x5A
-    return _put(out, at + 3, event_bytes)
+    return put_varint(out, at + 3, event_bytes)
 
 
 @njit(nogil=True)
 def _put_on_track(out: Array, at: int, kind: int, track: int) -> int:
     """Write TrackEvent.type (9) and track_uuid (11)."""
     out[at], out[at + 1], out[at + 2] = 0x48, kind, 0x58
-    return _put(out, at + 3, track)
+    return put_varint(out, at + 3, track)
 
 
 @njit(nogil=True)
@@ -285,7 +285,7 @@ def _put_fixed(out: Array, at: int, number: int) -> int:
 
 @njit(nogil=True)
 def _put_end(out: Array, at: int, track: int, moment: int) -> int:
-    at = _put_head(out, at, moment, 3 + _size(track))
+    at = _put_head(out, at, moment, 3 + varint_bytes(track))
     return _put_on_track(out, at, _END, track)
 
 
@@ -296,22 +296,22 @@ def _fill_begins(columns: Array, source: Array, flows: Flows, out: Array, starts
     for row in range(len(columns)):
         moment, duration, track, name, category, args = columns[row]
         length = args & 0xFFFF_FFFF
-        annotation = 2 + 1 + _size(length) + length  # DebugAnnotation.name_iid (1), legacy_json_value (9)
-        size = 3 + _size(track) + 1 + _size(name) + _FIXED_BYTES * (first_id[row + 1] - first_id[row])
-        size += 1 + _size(category) if category else 0
-        size += 1 + _size(annotation) + annotation if length else 0
+        annotation = 2 + 1 + varint_bytes(length) + length  # DebugAnnotation.name_iid (1), legacy_json_value (9)
+        size = 3 + varint_bytes(track) + 1 + varint_bytes(name) + _FIXED_BYTES * (first_id[row + 1] - first_id[row])
+        size += 1 + varint_bytes(category) if category else 0
+        size += 1 + varint_bytes(annotation) + annotation if length else 0
         at = _put_head(out, at, moment, size)
         at = _put_on_track(out, at, _INSTANT if duration == NO_NUMBER else _BEGIN, track)
         out[at] = 0x50  # TrackEvent.name_iid (10)
-        at = _put(out, at + 1, name)
+        at = put_varint(out, at + 1, name)
         if category:
             out[at] = 0x18  # category_iids (3)
-            at = _put(out, at + 1, category)
+            at = put_varint(out, at + 1, category)
         if length:
             out[at] = 0x22  # debug_annotations (4)
-            at = _put(out, at + 1, annotation)
+            at = put_varint(out, at + 1, annotation)
             out[at], out[at + 1], out[at + 2] = 0x08, ARGS_IID, 0x4A
-            at = _put(out, at + 3, length)
+            at = put_varint(out, at + 3, length)
             first = args >> 32
             out[at : at + length] = source[first : first + length]
             at += length
@@ -331,7 +331,7 @@ def _fill_moments(track: Array, moment: Array, bits: Array, out: Array) -> int:
         if not len(bits):
             at = _put_end(out, at, track[row], moment[row])
             continue
-        at = _put_head(out, at, moment[row], 3 + _size(track[row]) + _FIXED_BYTES)
+        at = _put_head(out, at, moment[row], 3 + varint_bytes(track[row]) + _FIXED_BYTES)
         at = _put_on_track(out, at, _COUNTER, track[row])
         out[at], out[at + 1] = 0xE1, 0x02  # double_counter_value (44)
         at = _put_fixed(out, at + 2, bits[row])

@@ -17,7 +17,7 @@ from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export import trace_writer
-from htagraph.output.export.originals import Lane, Original, survey
+from htagraph.output.export.originals import Lane, Original, are_copied, survey
 from htagraph.output.export.packet_writer import PacketWriter
 from htagraph.output.export.path_tracks import path_events, predicted_stretches
 from htagraph.output.export.recorded_events import IDS_PER_RANK, PREDICTED, PidOf, PidOfRank, RecordedEvents
@@ -342,7 +342,7 @@ class MergedJob:
     @staticmethod
     def of(graph: DependencyGraph, target: str | Path) -> MergedJob:
         """Return a job as it goes into a file, whose ending says the format."""
-        originals = [survey(graph, rank) for rank in sorted(graph.traces)]
+        originals = [survey(graph, rank) for rank, trace in sorted(graph.traces.items()) if are_copied(trace)]
         predicted = not all(_as_recorded(graph, original) for original in originals)
         if predicted:  # what a change left where it was would not fit to the rest
             originals = []

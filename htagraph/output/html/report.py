@@ -29,11 +29,12 @@ from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size
 from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
 from htagraph.findings.verbs.diff import diff_sentences
+from htagraph.findings.verbs.what_if import capacity_sentences
 from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import change_text, curve, drawn, stacked, waterfall
 from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, page, table_of
-from htagraph.output.html.timeline import PageTimeline, timeline_of
+from htagraph.output.html.timeline import MOST_SLICES, PageTimeline, timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.report import wording_of
 from htagraph.output.reports.ranks import summed_by_operation
@@ -41,10 +42,11 @@ from htagraph.output.reports.two_jobs import INSIDE, marked, of_both
 from htagraph.output.summary import Summary, summary_of
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.inputs import devices_in, inputs_of, issues_of
+from htagraph.whatif.capacity import capacity
 
 __all__ = [
-    "PageResults", "breakdown_section", "collective_section", "comparison_bytes", "evidence_of", "files_table",
-    "findings_section", "glance_section", "memory_section", "report", "report_bytes", "steps_of_change",
+    "PageResults", "breakdown_section", "capacity_section", "collective_section", "comparison_bytes", "evidence_of",
+    "files_table", "findings_section", "glance_section", "memory_section", "report", "report_bytes", "steps_of_change",
     "timeline_figure", "timeline_section", "titled",
 ]  # fmt: skip
 
@@ -241,6 +243,28 @@ def plan_section(results: PageResults) -> Section:
     return Section("plan", "The best changes together", element("div", *parts, definition(plan)))
 
 
+def capacity_section(results: PageResults) -> Section:
+    """Return how long a step takes with other batches and on other devices, or why the recording does not show it."""
+    if len(results.graph.activities) > MOST_SLICES:
+        return Section("capacity", "Another batch or device", element("p", "The job is large: ask htagraph capacity."))
+    found = capacity(results.graph)
+    by_batch = [
+        Bar(f"batch {row['batch']}", row["step_us"], (row["low_us"], row["high_us"]),
+            text=f"{time_text(row['step_us'])} · {row['samples_per_s']:,.0f} samples/s")
+        for row in found.batches.to_dict("records")
+    ]  # fmt: skip
+    by_device = [
+        Bar(row["device"], row["step_us"], (row["low_us"], row["high_us"]),
+            text=f"{time_text(row['step_us'])} · {row['speedup']:.2f} ×")
+        for row in found.devices.to_dict("records")
+    ]  # fmt: skip
+    titles = (f"Usual step by batch; recorded: {found.batch}", f"Usual step by device; recorded on {found.device}")
+    charts = [drawn(Chart(title, bars)) for title, bars in zip(titles, (by_batch, by_device), strict=True) if bars]
+    said = [element("p", each) for each in capacity_sentences(found)]
+    tables = [table_of(table) for table in (found.batches, found.devices) if len(table)]
+    return Section("capacity", "Another batch or device", element("div", *said, *charts, *tables, definition(capacity)))
+
+
 def timeline_section(timelines: dict[str, tuple[str, PageTimeline]], *, events: str = "") -> Section:
     """Return the section of timelines by id, each with its title; `events` is where a server tells about an event."""
     body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
@@ -401,6 +425,7 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
         timeline,
         panel,
         plan_section(results),
+        capacity_section(results),
         *(each for each in last if each is not None),
     ]
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from htagraph.analyses.differences.diff import Diff
     from htagraph.findings.plan import Plan
+    from htagraph.whatif.capacity import Capacity
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["diff", "opportunities", "plan", "sweep", "what_if"]
+__all__ = ["capacity", "diff", "opportunities", "plan", "sweep", "what_if"]
 
 _LEAST_CHANGE = 0.005
 """Share of the job that a sweep must change to be called a change. Chosen: runs of one job differ by as much. Doubled,
@@ -174,6 +175,66 @@ def _band(table: pd.DataFrame, recorded: float, factor: float) -> list[dict[str,
     }  # fmt: skip
     low, high = ({**common, "y": recorded / table[end] / factor} for end in ("high", "low"))
     return [low | {"showlegend": False}, high | {"name": "90 % interval", "fill": "tonexty"}]
+
+
+def capacity(result: Capacity) -> Figure:
+    """Return the figure of other batches and devices: time per sample by batch, and the step by device.
+
+    Args:
+        result: result of `htagraph.capacity`.
+
+    Returns:
+        The figure, not shown; its axes are in µs, ms or s. The band and the whiskers are 90 % intervals.
+
+    Example:
+        >>> import htagraph as hg
+        >>> found = hg.capacity(hg.load("data/gpu_demo/train"), batches=[8, 32], devices=["L4"])
+        >>> [trace.name for trace in hg.plot.capacity(found).data if trace.name]
+        ['90 % interval', 'predicted', 'by device']
+    """
+    about = "Each batch and each device is replayed. The band and the whiskers are 90 % intervals."
+    size = f" of {result.batch}" if result.batch else ""
+    if not len(result.batches) and not len(result.devices):
+        return style.nothing("The recording does not show what another batch or device would do", about)
+    recorded = f"Recorded: a step of {time_text(result.step_us)} with a batch{size} on {result.device or 'its device'}"
+    longest = max(table["high_us"].max() for table in (result.batches, result.devices) if len(table))
+    factor, unit = style.time_unit(float(longest))
+    height, above, below = style.one_above_the_other(220, 80, 30 * max(len(result.devices), 1))
+    sizes, devices = result.batches["batch"], result.devices
+    rows = _rows_axis(style.row_labels(devices["device"].tolist())) if len(devices) else {}
+    traces = _by_batch(result.batches, factor) if len(sizes) else []
+    traces += _by_device(devices, factor) if len(devices) else []
+    return style.drawn(
+        traces, recorded, about, height=height, showlegend=False,
+        xaxis={"title": "batch", "type": "log", "tickvals": sizes, "ticktext": [str(each) for each in sizes],
+               "anchor": "y"},
+        yaxis=above | {"title": f"step ({unit})", "rangemode": "tozero", "anchor": "x"},
+        xaxis2={"title": f"step ({unit})", "rangemode": "tozero", "anchor": "y2"},
+        yaxis2=below | rows | {"anchor": "x2"},
+    )  # fmt: skip
+
+
+def _by_batch(table: pd.DataFrame, factor: float) -> list[dict[str, Any]]:
+    common: dict[str, Any] = {"type": "scatter", "x": table["batch"], "line": {"color": style.AFTER}}
+    edge = {**common, "mode": "lines", "line": {"width": 0, "color": style.AFTER}, "hoverinfo": "skip"}
+    says = "batch {batch}: {step_us} per step ({low_us} to {high_us}), {samples_per_s:.4g} samples/s, bound by {bound}"
+    return [
+        {**edge, "y": table["low_us"] / factor},
+        {**edge, "y": table["high_us"] / factor, "name": "90 % interval", "fill": "tonexty"},
+        {**common, "y": table["step_us"] / factor, "name": "predicted", "mode": "lines+markers",
+         "hovertext": style.hover_of(table, says), "hoverinfo": "text"},
+    ]  # fmt: skip
+
+
+def _by_device(table: pd.DataFrame, factor: float) -> list[dict[str, Any]]:
+    step, low, high = (table[name] / factor for name in ("step_us", "low_us", "high_us"))
+    whisker = {"type": "data", "symmetric": False, "array": high - step, "arrayminus": step - low, "color": style.GREY}
+    says = "{device}: {step_us} per step ({low_us} to {high_us}), {speedup:.2f} times as fast, bound by {bound}"
+    return [{
+        "type": "bar", "orientation": "h", "name": "by device", "x": step, "y": list(range(len(table))),
+        "error_x": whisker, "marker_color": style.AFTER, "hovertext": style.hover_of(table, says),
+        "hoverinfo": "text", "xaxis": "x2", "yaxis": "y2",
+    }]  # fmt: skip
 
 
 def diff(

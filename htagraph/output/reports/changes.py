@@ -16,7 +16,7 @@ from htagraph.whatif.options import Change, Sweep
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario, what_if
 
-__all__ = ["sweep_report", "what_if_report"]
+__all__ = ["capacity_report", "sweep_report", "what_if_report"]
 
 _PREDICTION = Table(
     "Prediction",
@@ -115,6 +115,36 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
         both = both.loc[largest.head(top).index]
         tables.append(both.rename_axis("key").reset_index().assign(group=group))
     return _BOUNDS.frame(pd.concat(tables, ignore_index=True))
+
+
+@gives(
+    "capacity",
+    {"batches": "whatif.capacity.BATCHES", "devices": "whatif.capacity.DEVICES"},
+    maybe=("batches", "devices"),
+    figures=(
+        Col("recorded_batch", "int64"), Col("recorded_device", "str"), Col("recorded_step_us"), Col("refused", "list"),
+        Col("fits_surely fits_perhaps", "int64", maybe=True),
+    ),
+)  # fmt: skip
+def capacity_report(
+    graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, batches: Sequence[int] | None = None,
+    devices: Sequence[str] | None = None,
+) -> Report:  # fmt: skip
+    """Return the report on other batches and devices; `inputs` are the words that choose what is read."""
+    from htagraph.whatif.capacity import capacity
+
+    del inputs, top
+    found = capacity(graph, batches=batches, devices=devices)
+    tables = {name: table for name, table in (("batches", found.batches), ("devices", found.devices)) if len(table)}
+    brief = {name: table.dropna(axis="columns", how="all") for name, table in tables.items()}
+    figures: dict[str, Any] = {
+        "recorded_batch": found.batch, "recorded_device": found.device, "recorded_step_us": found.step_us,
+        "refused": list(found.refused),
+    }  # fmt: skip
+    if found.room:
+        figures |= {"fits_surely": found.room.surely, "fits_perhaps": found.room.perhaps}
+    said = [*unmatched_sentences(graph), *findings.capacity_sentences(found)]
+    return report_on(graph, "capacity", tables, said, figures=figures, brief=brief, plot=found.plot)
 
 
 def sweep_report(

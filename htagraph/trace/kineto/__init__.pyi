@@ -1,4 +1,5 @@
 from .events import CATEGORIES as CATEGORIES
+from .read import SETTINGS as SETTINGS
 from .read import SUFFIXES as SUFFIXES
 from .read import arguments as arguments
 from .read import category_arguments as category_arguments

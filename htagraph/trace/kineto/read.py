@@ -35,12 +35,26 @@ if TYPE_CHECKING:
     from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = [
-    "EXPORTED_KEY", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments", "columns",
-    "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
+    "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments",
+    "columns", "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
 SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
 """How names of these files end."""
+SETTINGS: Mapping[str, str] = {
+    "device": "activities=[CPU, CUDA]",
+    "steps": "schedule=… and prof.step() in the loop",
+    "no_steps": "no ProfilerStep annotation: call prof.step() in the loop",
+    "ranks": "a file of every rank, recorded after init_process_group",
+    "shapes": "record_shapes=True",
+    "modules": "with_stack=True",
+    "memory": "profile_memory=True",
+    "records": "_ExperimentalConfig(enable_cuda_sync_events=True)",
+    "regions": "torch.profiler.record_function('name')",
+    "step": "call prof.step() in the loop",
+    "host": "ProfilerActivity.CPU",
+}
+"""What to record with, see `htagraph.trace.readers.Reader`."""
 EXPORTED_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
 STARTS, UNPADDED = "starts", "unpadded"
@@ -64,11 +78,11 @@ def recognizes(path: TracePath) -> bool:
     return path.name.endswith(SUFFIXES)
 
 
-def columns(
+def columns(  # noqa: PLR0913 - what every reader takes
     path: TracePath, rank_in: Callable[[Facts, IssueLog], int], progress: Callable[[int], None] | None = None, *,
-    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None,
+    compiled: bool = True, frames: Frames | None = None, sieve: Sieve | None = None, part: int | None = None,
 ) -> Trace:  # fmt: skip
-    """Return one file's events as columns."""
+    """Return one file's events as columns; a file has one process, so that there is no `part` of it."""
     stat = _stat(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
@@ -250,7 +264,9 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
             Group(each.pg_name or "", each.pg_desc or "", each.pg_size, ranks)
             for each, ranks in zip(info.pg_config, listed, strict=True)
         ),
-        devices=tuple(Device(each.id, each.name or "") for each in header.device_properties),
+        devices=tuple(
+            Device(each.id, each.name or "", max(each.total_global_mem or 0, 0)) for each in header.device_properties
+        ),
         job=header.job_name or "", run=", ".join(f"{what} {value}" for what, value in run.items() if value is not None),
         base_ns=header.base_time_nanoseconds, has_shapes=bool(header.record_shapes or header.with_flops),
         has_stacks=bool(header.with_stack), on_cuda=header.cuda_runtime_version is not None,

@@ -39,6 +39,7 @@ def profile(
     warmup: int = 2,
     memory_snapshot: bool = False,
     execution_trace: bool = False,
+    captures: bool = False,
     **options: Any,  # noqa: ANN401 - torch.profiler.profile's
 ) -> Iterator[Any]:
     """Record a few steps with PyTorch's profiler; each rank writes ``rank-N.json.gz`` into one folder.
@@ -61,6 +62,8 @@ def profile(
         warmup: steps before the recorded ones with the profiler on, whose events are dropped.
         memory_snapshot: also write ``rank-N.memory.pickle``, the history of CUDA's allocator, see `htagraph.memory`.
         execution_trace: also write ``rank-N.execution_trace.json``, see `htagraph.execution_trace`.
+        captures: also record step 0, in which CUDA graphs are warmed up and captured, into ``captures/rank-N.json.gz``
+            inside the folder; `htagraph.load` takes that folder as its ``captures``.
         options: any other options of `torch.profiler.profile`, such as ``with_stack=True``; they replace the settings
             made here.
 
@@ -70,7 +73,7 @@ def profile(
     Raises:
         HtagraphError: PyTorch is not there, or cannot do what is asked for, another profiler is recording, or `out`
             is no folder that can be written to.
-        SelectionError: `steps` names no steps.
+        SelectionError: `steps` names no steps, or none is left for `captures`.
         OSError: a file cannot be written.
 
     Example:
@@ -86,6 +89,11 @@ def profile(
     with ExitStack() as extras:
         extras.enter_context(_only_recording(torch))
         handler = TraceHandler(folder_of(out), None)
+        if captures:
+            chosen["schedule"] = _with_captures(torch, plan, chosen["schedule"])
+            handler.has_captures = True
+            extras.enter_context(warnings.catch_warnings())  # PyTorch says that each recording has its own events
+            warnings.filterwarnings("ignore", message=".*Profiler clears events")
         chosen["schedule"] = handler.noting_rank(chosen["schedule"])
         if execution_trace:
             observer = extras.enter_context(execution_trace_into(torch, handler))
@@ -149,6 +157,15 @@ def _settings(torch: Any, plan: Plan, options: dict[str, Any]) -> dict[str, Any]
     return chosen | options
 
 
+def _with_captures(torch: Any, plan: Plan, schedule: Callable[[int], Any]) -> Callable[[int], Any]:  # noqa: ANN401
+    """Return a schedule that records step 0 as well, as a recording of its own."""
+    if not plan.wait:
+        msg = f"captures=True records step 0, which is warm-up of step {plan.first} already: record later steps"
+        raise SelectionError(msg)
+    save = torch.profiler.ProfilerAction.RECORD_AND_SAVE
+    return lambda step: schedule(step) if step else save
+
+
 def _sync_events(torch: Any) -> Any:  # noqa: ANN401
     """Return the setting that records when the host waits for a device, and for what; None if this PyTorch has none."""
     try:
@@ -171,7 +188,7 @@ def _warn_if_short(plan: Plan, made: int, handler: TraceHandler) -> None:
     wanted = f"steps {plan.first} to {plan.end - 1} were to be recorded"
     advice = "call prof.step() at the end of each step" if made == 0 else "record sooner, or run longer"
     last = f"what ran after the last prof.step() is in the file as step {made}"
-    lost = last if handler.written else "no file was written"
+    lost = last if handler.written[handler.has_captures :] else "no file was written"
     warnings.warn(f"{wanted}, but prof.step() was called {made} times: {lost}; {advice}", stacklevel=4)
 
 
@@ -405,6 +422,8 @@ class TraceHandler:
         self.rank = rank
         self.written: list[Path] = []
         """The files that were written, in order."""
+        self.has_captures = False
+        """Whether the first recording is that of captures, which has a folder of its own."""
         self._began, self._process = time.time(), os.getpid()
         self._noted: int | None = None
 
@@ -416,8 +435,8 @@ class TraceHandler:
                 "time; what this one had recorded is lost", stacklevel=2,
             )  # fmt: skip
             return
-        number = len(self.written) + 1
-        folder = self.folder if number == 1 else self.folder / f"recording-{number}"
+        number = len(self.written) + (not self.has_captures)
+        folder = self.folder if number == 1 else self.folder / (f"recording-{number}" if number else "captures")
         target = folder / f"rank-{self.rank_now()}.json.gz"
         _warn_if_of_another_process(target, self._began)
         write_packed(target, profiler.export_chrome_trace)

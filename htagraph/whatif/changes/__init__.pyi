@@ -1,7 +1,10 @@
+from . import batch as batch
 from . import cuda_graph as cuda_graph
+from . import device as device
 from . import fix_straggler as fix_straggler
 from . import free_dataloader as free_dataloader
 from . import fuse as fuse
+from . import host_factor as host_factor
 from . import infinite_gpu as infinite_gpu
 from . import infinite_host as infinite_host
 from . import inject as inject

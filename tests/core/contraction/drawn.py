@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, net_of
+from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, Weights, net_of
 
 LIMIT = 3
 """The largest factor of a component that is bounded."""
@@ -85,3 +85,13 @@ def edges_of(made: Net) -> list[tuple[int, int, tuple[int, ...]]]:
     live = np.flatnonzero(made.edge[:, SOURCE] >= 0)
     source, target = made.edge[live, SOURCE].tolist(), made.edge[live, TARGET].tolist()
     return list(zip(source, target, map(tuple, made.weight[live].tolist()), strict=True))
+
+
+def sparse(weight: np.ndarray) -> Weights:
+    """Return vectors, one per row, as numbers and amounts."""
+    edge, component = np.nonzero(weight[:, 1:])
+    offsets = np.searchsorted(edge, np.arange(len(weight) + 1))
+    return Weights(
+        np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int16),
+        weight[edge, component + 1],
+    )  # fmt: skip

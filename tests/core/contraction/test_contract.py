@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.contraction.contract import Contracted, collapse, contract, relevant_ends
-from htagraph.core.contraction.net import sparse
 from htagraph.core.traverse import counting_order
-from tests.core.contraction.drawn import Dag, dags, distances, factors_of
+from tests.core.contraction.drawn import Dag, dags, distances, factors_of, sparse
 
 
 def contracted(dag: Dag) -> Contracted:
@@ -117,7 +116,7 @@ def test_one_pass_keeps_longest_paths_between_terminals(data: st.DataObject, dag
     near, far = (dag.target, dag.source) if backward else (dag.source, dag.target)
     order: npt.NDArray[np.int32] = np.array(dag.order[::-1] if backward else dag.order, np.int32)
     made = collapse(
-        order, *counting_order(far, len(order)), near, sparse(dag.weight), np.array(dag.terminal), np.array(dag.bounds)
+        order, *counting_order(far, len(order)), near, dag.weight, np.array(dag.terminal), np.array(dag.bounds)
     )
     begin, end = (made.target, made.source) if backward else (made.source, made.target)
     edges = list(zip(begin.tolist(), end.tolist(), map(tuple, made.weight.tolist()), strict=True))
@@ -146,7 +145,7 @@ def test_one_of_the_relevant_ends_happens_last(data: st.DataObject, dag: Dag) ->
 def test_a_vertex_with_one_predecessor_leaves() -> None:
     dag = Dag([0, 1, 2], [(0, 1, (4,)), (1, 2, (5,)), (0, 2, (3,))], [True, False, True], [1])
     made = collapse(
-        np.arange(3), *counting_order(dag.target, 3), dag.source, sparse(dag.weight), np.array(dag.terminal), np.ones(1)
+        np.arange(3), *counting_order(dag.target, 3), dag.source, dag.weight, np.array(dag.terminal), np.ones(1)
     )
     assert len(made.source) == 1
     assert (made.source[0], made.target[0], made.weight[0].tolist()) == (0, 2, [9])

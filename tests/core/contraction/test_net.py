@@ -17,7 +17,6 @@ from htagraph.core.contraction.net import (
     prune,
     remove,
     shrink,
-    sparse,
 )
 from tests.core.contraction.drawn import Dag, dags, distances, edges_of, factors_of, net
 
@@ -92,13 +91,6 @@ def test_a_vector_covers_another_if_it_is_as_long_for_all_factors(
     longer = all(np.dot(first, factors) >= np.dot(second, factors) for factors in corners)
     rows = np.array([first]), 0, np.array([second]), 0
     assert covers(*rows, np.array([1, *limits])) == longer
-
-
-def test_vectors_become_numbers_and_amounts() -> None:
-    made = sparse(np.array([[5, 0, 2], [1, 0, 0], [0, 3, 4]]))
-    assert made.base.tolist() == [5, 1, 0]
-    assert made.offsets.tolist() == [0, 1, 1, 3]
-    assert list(zip(made.component.tolist(), made.amount.tolist(), strict=True)) == [(2, 2), (1, 3), (2, 4)]
 
 
 @given(_VECTORS, _VECTORS, _VECTORS, st.tuples(*[st.sampled_from([UNBOUNDED, 1, 2])] * 2))

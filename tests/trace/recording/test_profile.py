@@ -497,6 +497,23 @@ def test_a_second_recording_is_another_folder_and_not_part_of_the_job(tmp_path: 
     }  # fmt: skip
 
 
+ACTIONS = types.SimpleNamespace(RECORD_AND_SAVE="save")
+
+
+def test_captures_are_step_0_in_a_folder_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = fake_torch(monkeypatch)
+    monkeypatch.setattr(sys.modules["torch.profiler"], "ProfilerAction", ACTIONS, raising=False)
+    with hg.profile(out=tmp_path, captures=True):
+        assert given["schedule"] == "save"
+    with pytest.raises(SelectionError, match="records step 0"), hg.profile("0-2", out=tmp_path, captures=True):
+        pass
+    handler = TraceHandler(tmp_path, 0)
+    handler.has_captures = True
+    for _ in range(2):
+        handler(Recorded("a"))
+    assert [path.parent for path in handler.written] == [tmp_path / "captures", tmp_path]
+
+
 def test_a_recording_that_was_lost_is_said_and_not_written(tmp_path: Path) -> None:
     lost = Recorded("")
     lost.profiler = types.SimpleNamespace(kineto_results=types.SimpleNamespace(trace_start_ns=lambda: 0))  # type: ignore[attr-defined]

@@ -1,0 +1,11 @@
+from .again import arguments as arguments
+from .again import category_arguments as category_arguments
+from .again import check_arguments as check_arguments
+from .again import event as event
+from .again import metadata as metadata
+from .database import SUFFIXES as SUFFIXES
+from .database import recognizes as recognizes
+from .facts import SETTINGS as SETTINGS
+from .facts import survey as survey
+from .read import columns as columns
+from .rows import CATEGORIES as CATEGORIES

@@ -1,0 +1,153 @@
+"""How long kernels take at another size: a floor, and a slope that all kernels of their kind in the recording show.
+
+A kernel takes `floor + depth + efficiency · roof`. The roof is what the device's peak rates allow; the depth, of
+products of matrices, is the time in which one wave of blocks of threads goes through the inner dimension. Each kind of
+kernel has its own coefficients, fitted to all its kernels in the recording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.arrays import Array
+
+__all__ = ["KernelWork", "resized"]
+
+_OFF = 0.1
+"""How far the times of all kernels may be off together, at any other size: clocks, other kernels of a library. Measured
+on pairs of sizes of one model on seven devices. Doubled, intervals of a batch twice as large are nearly twice as
+wide."""
+_DRIFT = 0.08
+"""The same per factor of e in size: caches hold less, and more of a device is filled. Measured likewise. Doubled,
+intervals of a batch eight times as large are nearly twice as wide."""
+_SPREAD = 0.1
+"""Relative spread of the times of kernels of a kind around their fit. Measured on products of matrices on an A100.
+Doubled, fits need four times as much evidence for a wave's time."""
+_UNKNOWN_FLOOR = 1.0
+"""What a kernel takes longer than its fit may be floor, up to so many times the fitted floor. Chosen: a kernel may have
+a step or a call more than usual. Doubled, small kernels have wider intervals."""
+_WAVES = 2
+"""So many waves of blocks are a kernel's floor at most. Chosen: one that fills the device, and one filled in part.
+Doubled, kernels of several waves are taken to have more floor."""
+
+
+_FLOOR_US = 3.0
+"""Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch.
+Source: the shortest kernels of recordings on V100, A100 and H100 take 1 to 4 µs. Small kernels have to show a larger
+floor. Doubled, a floor that twenty kernels of 100 µs hint at is nearly twice as large."""
+_INTERRUPTED = 1.5
+"""From so many times its usual time on, a kernel was slowed down by something else. Chosen: equal kernels of recordings
+differ by a few percent, or by several times. Doubled, what slows kernels down twofold counts as their floor."""
+_LEAST = 1e-3
+"""The least number of waves, so that there is one. It is a guard: no result depends on its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelWork:
+    """What kernels do, one entry per kernel."""
+
+    roof_us: Array
+    """The time in which the device's peak rates allow it, µs; NaN where unknown."""
+    depth_us: Array
+    """The time of one wave's pass through the inner dimension of a product at the peak rate, µs; 0 for others."""
+
+    def terms(self) -> Array:
+        """Return a row per kernel: (1, depth, roof)."""
+        return np.stack([np.ones(len(self.roof_us)), self.depth_us, self.roof_us], axis=1)
+
+
+def resized(
+    kind: Array, time_us: Array, work: KernelWork, then: KernelWork, fill: Array, alike: Array
+) -> tuple[Array, Array, Array]:
+    """Return (the time of each kernel with other work, its low end, its high end), µs.
+
+    What a kernel takes longer than the fit of its kind says is floor or slope: the prediction lies between both, and
+    the ends are the two readings, widened by how far fits may be off.
+
+    Args:
+        kind: `KernelKind` of each kernel.
+        time_us: as recorded, µs.
+        work: as recorded.
+        then: as predicted.
+        fill: blocks of threads per multiprocessor of the device, NaN where unknown.
+        alike: a number that is equal for equal kernels of equal calls. One that takes much longer than usual was slowed
+            down: the usual time says what its floor is, and a longer kernel is slowed down for longer.
+
+    Returns:
+        Three columns, µs; kernels of unknown work keep their time.
+
+    Example:
+        >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
+        >>> from htagraph.core.kinds import KernelKind
+        >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
+        >>> before, after = KernelWork(roof, none), KernelWork(2 * roof, none)
+        >>> mid, _, _ = resized(kind, time, before, after, np.full(3, np.nan), np.arange(3))
+        >>> mid.round().tolist()
+        [23.0, 43.0, 83.0]
+    """
+    before, after = work.terms(), then.terms()
+    usual = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
+    slowed = np.where(time_us > _INTERRUPTED * usual, time_us / np.maximum(usual, _LEAST), 1.0)
+    time_us = time_us / slowed
+    mid, low, high = (time_us.astype(np.float64) for _ in range(3))
+    known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time_us > 0)
+    changed = known & (before != after).any(axis=1)
+    for each in np.unique(kind[changed]).tolist():
+        own, rows = known & (kind == each), np.flatnonzero(changed & (kind == each))
+        parts = _fit(before[own], time_us[own], alike[own])
+        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], before[rows] * parts, after[rows] * parts, fill[rows])
+    return mid * slowed, low * slowed, high * slowed
+
+
+def _scaled(time: Array, was: Array, now: Array, fill: Array) -> tuple[Array, Array, Array]:
+    """Return the times where the terms are `now` and not as they `was`, and the ends of the interval."""
+    (floor, slope), (floor_then, slope_then) = ((terms[:, :2].sum(axis=1), terms[:, 2]) for terms in (was, now))
+    fit = np.maximum(floor + slope, 1e-9)
+    growth = np.divide(slope_then, slope, out=np.ones(len(fit)), where=slope > 0)
+    deeper = np.divide(floor_then, floor, out=np.ones(len(fit)), where=floor > 0)
+    in_share = floor * time / fit
+    with_rest = floor * np.minimum(1, time / fit)
+    with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), _UNKNOWN_FLOOR * with_rest)
+    most = time * np.minimum(1, _WAVES / np.maximum(np.nan_to_num(fill), 1e-9))
+    ends = []
+    for part in (in_share, with_rest):
+        fixed = np.minimum(part, most)
+        ends.append(fixed * deeper + (time - fixed) * growth)
+    mid = np.sqrt(ends[0] * ends[1])
+    # blocks run in waves, of which the last one may be filled in part only, or the only one
+    waves = time * np.ceil(np.maximum(fill * growth, _LEAST)) / np.ceil(np.maximum(fill, _LEAST))
+    in_waves = np.where(np.isfinite(waves), waves, mid)
+    mid = np.sqrt(mid * in_waves)
+    drift = np.exp((growth != 1) * _OFF + _DRIFT * np.abs(np.log(np.maximum(growth, 1e-9))))
+    return mid, np.minimum(np.minimum(*ends), mid) / drift, np.maximum(np.maximum(*ends), mid) * drift
+
+
+def _fit(terms: Array, time: Array, alike: Array) -> Array:
+    """Return the coefficients, none below 0, and that of the roof not below 1, with the smallest relative errors.
+
+    Kernels that are alike count once, with their mean time, weighted by their total time. A coefficient of the depth is
+    expected around 1, in units of a wave: kernels have to say so if it is not 0.
+    """
+    _, number = np.unique(alike, return_inverse=True)
+    total, count = np.bincount(number, time), np.bincount(number)
+    sizes = np.stack([np.bincount(number, column) / count for column in terms.T], axis=1)
+    usual = total / count
+    weight = np.sqrt(total / total.sum() * len(usual)) / usual / _SPREAD
+    least = np.array([0.0, 0.0, 1.0])
+    matrix = np.concatenate([sizes * weight[:, None], np.diag([1 / _FLOOR_US, 1.0, 0.0])])
+    wanted = np.append((usual - sizes @ least) * weight, np.zeros(3))
+    best, error = np.zeros(3), float(np.square(wanted).sum())
+    for many in range(1, 4):
+        for chosen in map(list, combinations(range(3), many)):
+            found = np.linalg.lstsq(matrix[:, chosen], wanted, rcond=None)[0]
+            off = float(np.square(matrix[:, chosen] @ found - wanted).sum())
+            if (found >= 0).all() and off < error * 0.999:
+                best, error = np.zeros(3), off
+                best[chosen] = found
+    fitted = best + least
+    fitted[0] = min(fitted[0], float(usual.min()))
+    return np.asarray(fitted)
