@@ -83,7 +83,7 @@ class Plan:
     how: str
     """``"optimal"``: no set of so many of the changes saves more; or how far from that the set may be."""
     is_most: bool
-    """Whether a change takes a time away that no work can take away in full: then `saved_us` is what can be won at most."""
+    """Whether a change takes all of a time away, as no work can: then `saved_us` is what can be won at most."""
     among: int
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
@@ -177,8 +177,8 @@ def plan_of(results: Results, budget: int = 3) -> Plan:
     return Plan(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
         _curve(savings, found, job_ns), per_step(saved, steps), (low, high), steps > 1,
-        _how(found[-1]) if found else "optimal", any(each.is_whole for each in chosen), len(savings.changes), savings.left_out, outcome,
-        tuple(word for each in chosen for word in each.options),
+        _how(found[-1]) if found else "optimal", any(each.is_whole for each in chosen), len(savings.changes),
+        savings.left_out, outcome, tuple(word for each in chosen for word in each.options),
     )  # fmt: skip
 
 
