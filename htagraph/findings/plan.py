@@ -113,14 +113,15 @@ class Plan:
             f"{name}, {time_text(us)}{' more' if at else ''}"
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
-        what = f"{'Most that ' if self.is_most else ''}{count} {'save together' if len(rows) > 1 else 'saves'}"
-        lines = [f"{what}{each}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
-        others = f"of the {self.among} that the findings name"
-        lines.append(
-            f"No other {count} {others} save more."
-            if self.how == "optimal"
-            else f"Among {others[3:]}, this is {self.how}."
-        )
+        together = " together" if len(rows) > 1 else ""
+        verb = f"save{'' if together else 's'}"
+        what = f"Most you could win{each} with {count}{together}" if self.is_most else f"{count} {verb}{together}{each}"
+        lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
+        if self.how != "optimal":
+            lines.append(f"Among the {self.among} that the findings name, this is {self.how}.")
+        elif self.among > len(rows):
+            others = count if together else "change"
+            lines.append(f"No other {others} of the {self.among} that the findings name {verb} more.")
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
