@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,14 +26,12 @@ from htagraph.findings.straggler import STRAGGLER
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
 from htagraph.whatif.options import CHANGES
-from htagraph.whatif.scenario import what_if
-from htagraph.whatif.together import Best, Change, Savings, best_sets, savings_of
+from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
 
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
-    from htagraph.whatif.scenario import Scenario
 
-__all__ = ["CURVE", "TABLE", "Plan", "plan", "plan_of"]
+__all__ = ["CURVE", "TABLE", "BestChanges", "plan", "plan_of"]
 
 _MOST_CHANGES = 16
 """How many changes a plan is chosen among, at most: those that save most alone. Chosen: all sets of three of them are
@@ -67,7 +66,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BestChanges:
     """The changes that save most together."""
 
     changes: pd.DataFrame
@@ -95,7 +94,7 @@ class Plan:
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
-        return f"Plan({names}: {self.saved_us:.1f} µs less, {self.how} of {self.among})"
+        return f"BestChanges({names}: {self.saved_us:.1f} µs less, {self.how} of {self.among})"
 
     def to_frame(self) -> pd.DataFrame:
         """Return `changes`."""
@@ -132,7 +131,7 @@ class Plan:
 
 
 @described(TABLE)
-def plan(graph: DependencyGraph, *, budget: int = 3) -> Plan:
+def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
     """Return which changes save most together, among those that the findings of the job name.
 
     A change takes all the time of a kernel, operator, function, phase or group of ranks away (as
@@ -146,7 +145,7 @@ def plan(graph: DependencyGraph, *, budget: int = 3) -> Plan:
         budget: how many changes at most.
 
     Returns:
-        A `Plan`; its ``changes`` have one row per change: {columns}.
+        A `BestChanges`; its ``changes`` have one row per change: {columns}.
 
     Raises:
         ChangeError: `budget` is no whole number from 1 to 16.
@@ -161,7 +160,7 @@ def plan(graph: DependencyGraph, *, budget: int = 3) -> Plan:
     return plan_of(Results(graph), budget)
 
 
-def plan_of(results: Results, budget: int = 3) -> Plan:
+def plan_of(results: Results, budget: int = 3) -> BestChanges:
     """Return what `plan` does of a job of which some results may be known already."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_BUDGET:
         msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_BUDGET}"
@@ -172,10 +171,10 @@ def plan_of(results: Results, budget: int = 3) -> Plan:
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
-    outcome = _scenario(what_if(graph), chosen)
+    outcome = outcome_of(graph, chosen)
     saved, ends = saved_us(outcome)
     low, high = (per_step(each, steps) for each in ends)
-    return Plan(
+    return BestChanges(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
         _curve(savings, found, job_ns), per_step(saved, steps), (low, high), steps > 1,
         _how(found[-1]) if found else "optimal", any(each.is_whole for each in chosen), len(savings.changes),
@@ -183,15 +182,9 @@ def plan_of(results: Results, budget: int = 3) -> Plan:
     )  # fmt: skip
 
 
-def _scenario(scenario: Scenario, changes: list[Change]) -> Outcome:
-    for change in changes:
-        scenario = change.apply(scenario)
-    return scenario.run()
-
-
-def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Change]]:
+def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
     """Return the changes that findings name, each with what it saves alone, µs, by its options."""
-    found: dict[tuple[str, ...], tuple[float, Change]] = {}
+    found: dict[tuple[str, ...], tuple[float, Offer]] = {}
     for name, gain, options in (*_of_gains(results), *_of_findings(results)):
         with suppress(SelectionError, ValueError):  # an option that reads no value
             found.setdefault(options, (gain, _change(name, options)))
@@ -222,7 +215,7 @@ def _of_findings(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]
                 yield _NAMES.get(finding.name, "{}").format(claim.about), trial.saved_us, trial.options
 
 
-def _change(name: str, options: tuple[str, ...]) -> Change:
+def _change(name: str, options: tuple[str, ...]) -> Offer:
     """Return the change that options of ``htagraph what-if`` make."""
     pairs: list[list[str]] = []
     for word in options:
@@ -236,16 +229,15 @@ def _change(name: str, options: tuple[str, ...]) -> Change:
         for option, *value in pairs
     )
 
-    def apply(scenario: Scenario) -> Scenario:
-        for each in read:
-            scenario = each.apply(scenario)
-        return scenario
-
-    return Change(name, options, apply, whole)
+    return Change(
+        name, options, lambda scenario: reduce(lambda so_far, each: each.apply(so_far), read, scenario), whole
+    )
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:
-    of = lambda some: savings.of(tuple(sorted(some))) / 1000  # noqa: E731 - a word for what is said five times
+    def of(some: Iterable[int]) -> float:
+        return savings.of(tuple(sorted(some))) / 1000
+
     rows = [savings.changes[each] for each in which]
     return TABLE.frame({
         "change": [each.name for each in rows],

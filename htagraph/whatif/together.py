@@ -9,8 +9,9 @@ set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import NamedTuple
 
@@ -22,10 +23,11 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.candidates import Baseline
+from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.readings import runs_of_state
 from htagraph.whatif.scenario import Scenario, what_if
 
-__all__ = ["Best", "Change", "Savings", "best_sets", "savings_of"]
+__all__ = ["Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
 
 _MOST_SETS = 700
 """How many sets of one budget are compared, at most, to be sure of the best one. Chosen: all sets of up to 3 of 16
@@ -36,7 +38,7 @@ plan may have a change less."""
 
 
 @dataclass(frozen=True)
-class Change:
+class Offer:
     """A change that a set may have."""
 
     name: str
@@ -50,10 +52,10 @@ class Change:
 class Savings(NamedTuple):
     """What sets of changes save; a set is a sorted tuple of positions in `changes`."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[Offer, ...]
     """Those that can be put into sets; no two of them are the same."""
     left_out: tuple[str, ...]
-    """Names of changes that add work or dependencies, so that no set with them can be told from amounts."""
+    """Names of changes that add work or dependencies, so that amounts do not describe a set with them."""
     of: Callable[[tuple[int, ...]], float]
     """How much shorter a usual step is with a set, ns; of a job without usual steps, how much shorter the job is."""
     bound: Callable[[tuple[int, ...]], float]
@@ -86,18 +88,18 @@ class _Shorter(NamedTuple):
     """ns, above 0."""
 
 
-def savings_of(graph: DependencyGraph, changes: Sequence[Change]) -> Savings:
+def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
     """Return what sets of changes save of a job.
 
     Example:
         >>> import htagraph as hg
         >>> job = hg.load("data/demo")
-        >>> none = Change("kernels", (), lambda each: each.scale(factor=0, kind="computation"), True)
+        >>> none = Offer("kernels", (), lambda each: each.scale(factor=0, kind="computation"), True)
         >>> savings = savings_of(job, [none])
         >>> savings.of((0,)) == hg.what_if(job).run().baseline_step_ns - none.apply(hg.what_if(job)).run().step_ns
         True
     """
-    state, kept, shorter, left_out = initial(graph), list[Change](), list[_Shorter](), list[str]()
+    state, kept, shorter, left_out = initial(graph), list[Offer](), list[_Shorter](), list[str]()
     for change in changes:
         less = _shorter(state, change.apply(what_if(graph)).state)
         if less is None:
@@ -112,7 +114,8 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Change]) -> Savings:
 
     def of(which: tuple[int, ...]) -> float:
         if which not in known:
-            after = length(which) if length else _replayed(graph, [kept[each] for each in which])
+            outcome = None if length else outcome_of(graph, (kept[each] for each in which))
+            after = length(which) if outcome is None else duration_ns(outcome.state.graph, outcome.time, graph)
             known[which] = (before - after) / steps
         return known[which]
 
@@ -128,13 +131,9 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Change]) -> Savings:
     return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
 
 
-def _replayed(graph: DependencyGraph, changes: Sequence[Change]) -> float:
-    """Return how long a job takes with some changes, ns, by a replay of the whole job."""
-    scenario = what_if(graph)
-    for change in changes:
-        scenario = change.apply(scenario)
-    outcome = scenario.run()
-    return duration_ns(outcome.state.graph, outcome.time, graph)
+def outcome_of(graph: DependencyGraph, changes: Iterable[Offer]) -> Outcome:
+    """Return the prediction of some changes, by a replay of the whole job."""
+    return reduce(lambda scenario, change: change.apply(scenario), changes, what_if(graph)).run()
 
 
 def _shorter(state: State, changed: State) -> _Shorter | None:

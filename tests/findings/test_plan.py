@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.core.errors import HtaGraphError
+from htagraph.queries.weights import ChangeError
 from tests.reach import DATA, graph_of
 
 
@@ -32,5 +32,5 @@ def test_each_number_of_changes_saves_more() -> None:
 
 @pytest.mark.parametrize("budget", [0, 17, 2.5, True, "3"])
 def test_a_budget_is_a_whole_number(budget: int) -> None:
-    with pytest.raises(HtaGraphError, match="whole number of changes from 1 to 16"):
+    with pytest.raises(ChangeError, match="whole number of changes from 1 to 16"):
         hg.plan(graph_of(DATA / "demo"), budget=budget)

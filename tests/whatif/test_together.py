@@ -15,17 +15,17 @@ from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.simulate import Job, SlowRank, simulate
 from htagraph.whatif import together
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import Change, Savings, best_sets, savings_of
+from htagraph.whatif.together import Offer, Savings, best_sets, savings_of
 from tests.reach import DATA, graph_of
 from tests.whatif.changes.made import Piece, jobs, made
 
 
-def scaled(name: str, factor: float) -> Change:
+def scaled(name: str, factor: float) -> Offer:
     """Return a change of the device work of names that fit a pattern."""
-    return Change(f"{name} {factor}", (), lambda each: each.scale(factor=factor, name=name), is_whole=factor == 0)
+    return Offer(f"{name} {factor}", (), lambda each: each.scale(factor=factor, name=name), is_whole=factor == 0)
 
 
-def replayed(graph: DependencyGraph, changes: list[Change]) -> float:
+def replayed(graph: DependencyGraph, changes: list[Offer]) -> float:
     """Return what changes save, ns, each applied after the other, and the whole job replayed."""
     scenario: Scenario = hg.what_if(graph)
     for change in changes:
@@ -35,7 +35,7 @@ def replayed(graph: DependencyGraph, changes: list[Change]) -> float:
     return (duration_ns(graph, graph.time) - after) / max(gain_steps(graph), 1)
 
 
-def compared(graph: DependencyGraph, changes: list[Change], budget: int = 3) -> None:
+def compared(graph: DependencyGraph, changes: list[Offer], budget: int = 3) -> None:
     """Check every set against a replay of the whole job, and the best sets against all of them."""
     savings = savings_of(graph, changes)
     most = [0.0]
@@ -54,7 +54,7 @@ def best_of(graph: DependencyGraph) -> None:
     """Check the plan of a job against every set of up to three of the changes that it is chosen among."""
     seen = list[Savings]()
 
-    def noted(of: DependencyGraph, changes: list[Change]) -> Savings:
+    def noted(of: DependencyGraph, changes: list[Offer]) -> Savings:
         seen.append(savings_of(of, changes))
         return seen[-1]
 
@@ -108,6 +108,6 @@ def test_too_many_sets_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_change_that_adds_work_is_left_out() -> None:
     savings = savings_of(
-        graph_of(DATA / "demo"), [Change("slower", (), lambda each: each.scale(factor=2), is_whole=False)]
+        graph_of(DATA / "demo"), [Offer("slower", (), lambda each: each.scale(factor=2), is_whole=False)]
     )
     assert (savings.changes, savings.left_out) == ((), ("slower",))

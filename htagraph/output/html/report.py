@@ -421,13 +421,9 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     last = breakdown_section(results), collective_section(results), memory_section(results)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [
-        *first,
-        timeline,
-        panel,
-        plan_section(results),
-        capacity_section(results),
+        *first, timeline, panel, plan_section(results), capacity_section(results),
         *(each for each in last if each is not None),
-    ]
+    ]  # fmt: skip
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
     when = f", recorded {recorded} UTC" if recorded else ""
     lead = f"{plural(len(results.summary.inputs), 'rank')}, {time_text(results.summary.window_us)}{when}."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from htagraph.analyses.differences.diff import Diff
-    from htagraph.findings.plan import Plan
+    from htagraph.findings.plan import BestChanges
     from htagraph.whatif.capacity import Capacity
     from htagraph.whatif.outcome import Outcome
 
@@ -365,7 +365,7 @@ def opportunities(table: pd.DataFrame) -> Figure:
     )  # fmt: skip
 
 
-def plan(result: Plan) -> Figure:
+def plan(result: BestChanges) -> Figure:
     """Return the figure of a plan: what the best set of each number of changes saves, and what no set exceeds.
 
     Args:

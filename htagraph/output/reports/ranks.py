@@ -18,13 +18,9 @@ from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.paths import CriticalPath
 
 __all__ = [
-    "collectives_report",
-    "critical_path_report",
-    "opportunities_report",
-    "plan_report",
-    "stragglers_report",
+    "collectives_report", "critical_path_report", "opportunities_report", "plan_report", "stragglers_report",
     "with_steps",
-]
+]  # fmt: skip
 
 BY_OPERATION = Table(
     "Collectives, times summed over all ranks",
