@@ -30,6 +30,7 @@ from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of
 
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
+    from htagraph.whatif.scenario import Scenario
 
 __all__ = ["CURVE", "TABLE", "BestChanges", "plan", "plan_of"]
 
@@ -229,9 +230,10 @@ def _change(name: str, options: tuple[str, ...]) -> Offer:
         for option, *value in pairs
     )
 
-    return Change(
-        name, options, lambda scenario: reduce(lambda so_far, each: each.apply(so_far), read, scenario), whole
-    )
+    def apply(scenario: Scenario) -> Scenario:
+        return reduce(lambda so_far, each: each.apply(so_far), read, scenario)
+
+    return Offer(name, options, apply, whole)
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:
