@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from htagraph.whatif.candidates import Baseline
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.readings import runs_of_state
 from htagraph.whatif.scenario import Scenario, what_if
+
+if TYPE_CHECKING:
+    from htagraph.core.runs import Runs
 
 __all__ = ["Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
 
@@ -114,8 +117,11 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
 
     def of(which: tuple[int, ...]) -> float:
         if which not in known:
-            outcome = None if length else outcome_of(graph, (kept[each] for each in which))
-            after = length(which) if outcome is None else duration_ns(outcome.state.graph, outcome.time, graph)
+            if length:
+                after = length(which)
+            else:
+                outcome = outcome_of(graph, (kept[each] for each in which))
+                after = duration_ns(outcome.state.graph, outcome.time, graph)
             known[which] = (before - after) / steps
         return known[which]
 
@@ -186,7 +192,7 @@ def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tup
     return length
 
 
-def _runs_for(state: State, lag: Array, gap: Array):  # noqa: ANN202 - the type is imported where numba is
+def _runs_for(state: State, lag: Array, gap: Array) -> Runs:
     """Return a job in runs from which no end is left out that is the last one with other lags and gaps, ns."""
     from htagraph.core.runs import runs_of  # numba takes a moment to load
 
