@@ -245,7 +245,7 @@ def best_sets(savings: Savings, budget: int, job_ns: float) -> list[Best]:
         else:
             which = _exchanged(savings, start)
             possible = max(savings.of(which), _possible(savings, size, job_ns))
-        if savings.of(which) - (found[-1].saved if found else 0.0) < _LEAST_SHARE * job_ns:
+        if savings.of(which) - (found[-1].saved if found else 0.0) <= _LEAST_SHARE * job_ns:
             break
         found.append(Best(which, savings.of(which), possible))
     return [each._replace(changes=_in_order(savings, each.changes)) for each in found]
