@@ -48,6 +48,8 @@ from .core.kinds import GapKind as GapKind
 from .core.kinds import Provenance as Provenance
 from .core.naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .core.naming import Naming as Naming
+from .findings.plan import BestChanges as BestChanges
+from .findings.plan import plan as plan
 from .graph.clocks import Clock as Clock
 from .graph.dependency_graph import DependencyGraph as DependencyGraph
 from .graph.load import load as load

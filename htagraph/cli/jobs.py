@@ -166,7 +166,7 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
 
     NAME is that of the analysis: temporal_breakdown, overlap, idle_breakdown, kernel_breakdown, operator_breakdown,
     module_breakdown, kernel_owners, kernel_distribution, launch_stats, queue_length, memory_bandwidth,
-    memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities, capacity or
+    memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities, plan, capacity or
     timeline.
     """
     import htagraph as hg

@@ -155,6 +155,7 @@ OPTIONS: Mapping[str, Any] = {
         _one_of("name", "rank", "operator", "shape", "module", "annotation"), "--by", metavar="BY",
         help="Sum up by name, rank, operator, shape, module or annotation that launched it.",
     ),
+    "budget": _option(int, "--budget", min=1, max=16, help="How many changes at most."),
     "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),
     "peak_gbs": _option(float | None, help="Peak bandwidth of the device's memory, GB/s.", callback=_peak),
     "batches": _option(

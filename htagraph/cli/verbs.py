@@ -81,6 +81,11 @@ VERBS: Mapping[str, str | Question] = {
         "reports.ranks:opportunities_report",
         "What to improve first, by largest possible gain: kernels, operators, ranks, process groups, host phases.",
     ),
+    "plan": Question(
+        "reports.ranks:plan_report",
+        "Which changes save most together, and what each adds to the others, as gains do not add up.",
+        options={"budget": 3},
+    ),
     "stragglers": Question(
         "reports.ranks:stragglers_report",
         "Which rank makes the others wait, for how long, and why it is late.",

@@ -90,6 +90,16 @@ class Runs:
         offsets, entering = counting_order(targets, len(pause))
         return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
 
+    def after(self, number: Array, amount: Array, part: Array, taken: npt.NDArray[np.bool_]) -> Array:
+        """Return when each join happens without some parts of the DAG's time.
+
+        Of each amount, ns, `number` is the run that has it, or -2 - n for the n-th join, and `part` the part that it
+        belongs to; `taken` says which parts are taken away. No end that is left out may be the last one then.
+        """
+        length, pause = self.length.copy(), self.pause.copy()
+        _take(length, pause, number, amount, part, taken)
+        return self._scheduled(length, pause)
+
     def multiplied(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> Array:
         """Return when each join happens if some lags and gaps are multiplied, each rounded to whole ns.
 
@@ -246,3 +256,14 @@ def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
         elif number < -1:
             pause[-2 - number] = gap[vertex]
     return True
+
+
+@njit(cache=True, nogil=True)
+def _take(length: Array, pause: Array, number: Array, amount: Array, part: Array, taken: Array) -> None:
+    """Take the amounts of some parts off the runs and joins."""
+    for i in range(len(number)):
+        if taken[part[i]]:
+            if number[i] >= 0:
+                length[number[i]] -= amount[i]
+            else:
+                pause[-2 - number[i]] -= amount[i]

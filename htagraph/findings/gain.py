@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ from htagraph.whatif.scenario import what_if
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["GAIN", "gain_name"]
+__all__ = ["GAIN", "gain_name", "rows_that_gain"]
 
 _NEARLY_ALL = 0.9
 """Share of a gain from which something inside it is named in its place, and share of a rank's time from which an
@@ -68,15 +68,22 @@ _WHAT = {
 """What stands before the name, by what it is the name of."""
 
 
-def _when(results: Results) -> list[Claim]:
-    bound, claims = results.bound, list[Claim]()
+def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
+    """Yield the rows of opportunities of which a gain may be claimed, best first."""
+    bound = results.bound
     # then most of what an operator takes is no time of its own
     is_interrupted = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
     if results.computes and not bound.cause:  # devices work on what the path passes by, and no replay says what gains
-        return []
+        return
     for row in _worth_naming(results):
         if (is_interrupted and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
             continue
+        yield row
+
+
+def _when(results: Results) -> list[Claim]:
+    claims = list[Claim]()
+    for row in rows_that_gain(results):
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break

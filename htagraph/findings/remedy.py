@@ -261,7 +261,7 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     acts = graph.activities
     is_single = names_that(is_single_precision, graph.names)[acts.name] & acts.on_device
     rows = np.flatnonzero(is_single & (acts.kind == ActivityKind.COMPUTATION))
-    if not len(rows):
+    if not acts.duration[rows].any():
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
     names, at = np.unique(acts.name[rows], return_inverse=True)

@@ -109,6 +109,8 @@ _RANKED: Mapping[str, str] = {
     "collectives": "How long ranks wait for each other in collectives, how long transfers take, at which bandwidth.",
     "opportunities": "What to improve first: kernels, operators, ranks, process groups and host phases by the largest "
     "possible gain, each replayed. Takes longer than the others.",
+    "plan": "Which three changes save most together, and what each adds to the others: gains of single changes do not "
+    "add up. Takes longer than the others.",
     "capacity": "How long a step takes with other batches and on other devices, each replayed with its 90 % interval, "
     "and how large a batch fits into memory. For one size or product, ask what_if, such as 'batch :64'.",
 }

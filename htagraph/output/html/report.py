@@ -26,6 +26,7 @@ from htagraph.core.naming import short_name
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place, Trial
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
+from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.findings.verbs.what_if import capacity_sentences
@@ -225,6 +226,23 @@ def memory_section(results: PageResults) -> Section | None:
     )
 
 
+def plan_section(results: PageResults) -> Section:
+    """Return which of the changes that findings name save most together."""
+    found = plan_of(results)
+    parts = [element("p", sentence) for sentence in found.sentences(results.words)[:-1]]
+    bars = [
+        Bar(plural(int(count), "change"), us, found.interval_us if count == len(found.curve) else None)
+        for count, us in zip(found.curve["changes"], found.curve["saved_us"], strict=True)
+    ]
+    title = f"How much shorter {'a step' if found.per_step else 'the job'} would be with the best of so many changes"
+    table = table_of(found.changes.drop(columns="options"), caption="Each change, and what it adds to the others")
+    if bars:
+        command = command_line("what-if", results.words, *found.options)
+        charts = element("div", drawn(Chart(title, bars, "less")), table, class_="columns")
+        parts += [charts, element("p", element("span", "Try ", element("code", command)), class_="try")]
+    return Section("plan", "The best changes together", element("div", *parts, definition(plan)))
+
+
 def capacity_section(results: PageResults) -> Section:
     """Return how long a step takes with other batches and on other devices, or why the recording does not show it."""
     if len(results.graph.activities) > MOST_SLICES:
@@ -403,12 +421,9 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     last = breakdown_section(results), collective_section(results), memory_section(results)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [
-        *first,
-        timeline,
-        panel,
-        capacity_section(results),
+        *first, timeline, panel, plan_section(results), capacity_section(results),
         *(each for each in last if each is not None),
-    ]
+    ]  # fmt: skip
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
     when = f", recorded {recorded} UTC" if recorded else ""
     lead = f"{plural(len(results.summary.inputs), 'rank')}, {time_text(results.summary.window_us)}{when}."

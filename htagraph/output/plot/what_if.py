@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from htagraph.analyses.differences.diff import Diff
+    from htagraph.findings.plan import BestChanges
     from htagraph.whatif.capacity import Capacity
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["capacity", "diff", "opportunities", "sweep", "what_if"]
+__all__ = ["capacity", "diff", "opportunities", "plan", "sweep", "what_if"]
 
 _LEAST_CHANGE = 0.005
 """Share of the job that a sweep must change to be called a change. Chosen: runs of one job differ by as much. Doubled,
@@ -361,6 +362,52 @@ def opportunities(table: pd.DataFrame) -> Figure:
     return style.drawn(
         traces, finding, about, height=110 + 30 * len(shown), barmode="overlay", showlegend=True, legend=style.ABOVE,
         xaxis={"title": f"of the whole job ({unit})", "rangemode": "tozero"}, yaxis=_rows_axis(style.row_labels(names)),
+    )  # fmt: skip
+
+
+def plan(result: BestChanges) -> Figure:
+    """Return the figure of a plan: what the best set of each number of changes saves, and what no set exceeds.
+
+    Args:
+        result: result of `htagraph.plan`.
+
+    Returns:
+        The figure, not shown; its axis is in µs, ms or s. The whisker is the 90 % interval of the whole plan.
+
+    Example:
+        >>> import htagraph as hg
+        >>> [trace.name for trace in hg.plot.plan(hg.plan(hg.load("data/demo"))).data]
+        ['saved together']
+    """
+    each = "per step" if result.per_step else "of the whole job"
+    about = f"The best set of each number of changes, {each}. Gains of single changes do not add up."
+    rows = result.curve
+    if not len(rows):
+        return style.nothing("No change that the findings name saves anything", about)
+    factor, unit = style.time_unit(float(rows["possible_us"].max()))
+    low, high = result.interval_us
+    ends = [
+        [0.0] * (len(rows) - 1) + [max(end, 0.0) / factor] for end in (high - result.saved_us, result.saved_us - low)
+    ]
+    common: dict[str, Any] = {
+        "type": "scatter", "mode": "lines+markers", "x": [0, *rows["changes"]], "hoverinfo": "text",
+    }  # fmt: skip
+    traces: list[dict[str, Any]] = [{
+        **common, "name": "saved together", "y": [0.0, *rows["saved_us"] / factor], "line": {"color": style.AFTER},
+        "hovertext": ["nothing changed", *style.hover_of(rows, "{which}<br>{saved_us}, {saved_percent:.1f} %, {how}")],
+        "error_y": {"type": "data", "symmetric": False, "array": [0.0, *ends[0]], "arrayminus": [0.0, *ends[1]],
+                    "color": style.GREY},
+    }]  # fmt: skip
+    if (rows["possible_us"] > rows["saved_us"]).any():
+        line = {"color": style.BEFORE, "dash": "dot"}
+        limit = {"name": "no set saves more", "y": [0.0, *rows["possible_us"] / factor], "line": line}
+        traces.append({**common, **limit, "hoverinfo": "skip"})
+    count = f"{len(rows)} change{'s' * (len(rows) > 1)}"
+    share = float(rows["saved_percent"].iloc[-1])
+    return style.drawn(
+        traces, f"{count} save {time_text(result.saved_us)} {each} together ({share:.0f} %)", about, height=360,
+        showlegend=len(traces) > 1, legend=style.ABOVE, xaxis={"title": "changes", "dtick": 1},
+        yaxis={"title": f"saved {each} ({unit})", "rangemode": "tozero"},
     )  # fmt: skip
 
 

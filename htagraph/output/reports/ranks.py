@@ -17,7 +17,10 @@ from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.paths import CriticalPath
 
-__all__ = ["collectives_report", "critical_path_report", "opportunities_report", "stragglers_report", "with_steps"]
+__all__ = [
+    "collectives_report", "critical_path_report", "opportunities_report", "plan_report", "stragglers_report",
+    "with_steps",
+]  # fmt: skip
 
 BY_OPERATION = Table(
     "Collectives, times summed over all ranks",
@@ -218,6 +221,27 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
         brief={"opportunities": with_steps(table, graph)}, plot=lambda: drawn("opportunities", table),
+    )  # fmt: skip
+
+
+@gives(
+    "plan", {"plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE"},
+    figures=(Col("saved_us"), Col("low_us high_us"), Col("per_step", "bool"), Col("how", "str"), Col("among", "int64")),
+)  # fmt: skip
+def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, budget: int = 3) -> Report:
+    """Return the report on which changes save most together; `inputs` are the words that choose what is read."""
+    from htagraph.findings.plan import plan
+
+    result = plan(graph, budget=budget)
+    low, high = result.interval_us
+    figures = {
+        "saved_us": result.saved_us, "low_us": low, "high_us": high, "per_step": result.per_step, "how": result.how,
+        "among": result.among,
+    }  # fmt: skip
+    brief = {"plan": top_rows(result.changes.drop(columns="options"), top), "curve": result.curve.drop(columns="which")}
+    return report_on(
+        graph, "plan", {"plan": result.changes, "curve": result.curve}, result.sentences(inputs), figures=figures,
+        brief=brief, plot=lambda: drawn("plan", result),
     )  # fmt: skip
 
 

@@ -1,0 +1,266 @@
+"""Plan: which of the changes that findings name save most together, and what each adds to the others."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.errors import SelectionError, check_type
+from htagraph.core.tables import Col, Table, described
+from htagraph.findings.blocking import BLOCKING
+from htagraph.findings.finding import Claim, Finding, per_step, saved_us
+from htagraph.findings.gain import gain_name, rows_that_gain
+from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
+from htagraph.findings.remedy import REMEDY
+from htagraph.findings.results import Results
+from htagraph.findings.slow_stage import SLOW_STAGE
+from htagraph.findings.straggler import STRAGGLER
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import ChangeError
+from htagraph.whatif.options import CHANGES
+from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
+
+if TYPE_CHECKING:
+    from htagraph.whatif.outcome import Outcome
+    from htagraph.whatif.scenario import Scenario
+
+__all__ = ["CURVE", "TABLE", "BestChanges", "plan", "plan_of"]
+
+_MOST_CHANGES = 16
+"""How many changes a plan is chosen among, at most: those that save most alone. Chosen: all sets of three of them are
+compared. Doubled, a plan of three takes eight times as long, or is not known to be the best."""
+_MOST_BUDGET = 16
+"""The largest budget. Chosen: there are no more changes to choose among. Doubled, nothing changes."""
+_APART = 0.03
+"""Share of what a plan saves from which the sum of its parts alone is told to be another figure. Chosen: smaller
+differences are within the error of a prediction. Doubled, fewer plans say so."""
+TABLE = Table(
+    "The best changes together",
+    Col("change", "str", "what takes no time then, or is as its finding says"),
+    Col("options", "str", "the options of ``htagraph what-if`` that make it"),
+    Col("alone_us", doc="what it saves alone, per usual step; of a job without usual steps, of the whole job"),
+    Col("adds_us", doc="what it adds to the changes above it; these add up to what all save"),
+    Col("adds_last_us", doc="what it adds to all the others: so much is lost without it"),
+)
+CURVE = Table(
+    "What more changes save",
+    Col("changes", "int64", "how many"),
+    Col("saved_us", doc="what the best of these sets saves, in the unit of the plan"),
+    Col("saved_percent", doc="of a usual step, or of the job"),
+    Col("possible_us", doc="what no set of so many of these changes exceeds; `saved_us` where the set is the best one"),
+    Col("how", "str", '``"optimal"``, or how far from the best one the set may be'),
+    Col("which", "str", "the names of the changes"),
+)
+_NAMES = {
+    BLOCKING.name: "waiting for the device in {}", INTERRUPTED.name: "interruptions of host code",
+    SLOW_STAGE.name: "unequal work of stages", STRAGGLER.name: "what rank {} takes longer than its peers",
+}  # fmt: skip
+"""What goes away with the changes of findings; other findings' claims are about it."""
+
+
+@dataclass(frozen=True, eq=False)
+class BestChanges:
+    """The changes that save most together."""
+
+    changes: pd.DataFrame
+    """One row per change, in the order in which each adds most to those above it."""
+    curve: pd.DataFrame
+    """One row per number of changes, up to the budget."""
+    saved_us: float
+    """What all save together: per usual step, or of the whole job where it has none, µs."""
+    interval_us: tuple[float, float]
+    """The 90 % interval of `saved_us` for the recorded run, as `Outcome.saved_range_ns` gives it."""
+    per_step: bool
+    """Whether figures are per usual step."""
+    how: str
+    """``"optimal"``: no set of so many of the changes saves more; or how far from that the set may be."""
+    is_most: bool
+    """Whether a change takes all of a time away, as no work can: then `saved_us` is what can be won at most."""
+    among: int
+    """Among how many changes the plan was chosen."""
+    left_out: tuple[str, ...]
+    """Changes of findings that are in no plan, as they add work or dependencies."""
+    outcome: Outcome
+    """The prediction with all changes."""
+    options: tuple[str, ...]
+    """The options of ``htagraph what-if`` that make all changes, in an order in which they may follow each other."""
+
+    def __repr__(self) -> str:
+        names = " · ".join(self.changes["change"]) or "nothing saves anything"
+        return f"BestChanges({names}: {self.saved_us:.1f} µs less, {self.how} of {self.among})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `changes`."""
+        return self.changes
+
+    def sentences(self, inputs: Sequence[str]) -> list[str]:
+        """Return what the plan says; `inputs` are the words that choose what is read."""
+        if not len(self.changes):
+            return ["No change that the findings name saves anything."]
+        each, rows = " per step" if self.per_step else "", self.changes
+        low, high = (time_text(end) for end in self.interval_us)
+        count = plural(len(rows), "change")
+        share = share_text(float(self.curve["saved_percent"].iloc[-1]))
+        names = "; ".join(
+            f"{name}, {time_text(us)}{' more' if at else ''}"
+            for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
+        )
+        together = " together" if len(rows) > 1 else ""
+        verb = f"save{'' if together else 's'}"
+        what = f"Most you could win{each} with {count}{together}" if self.is_most else f"{count} {verb}{together}{each}"
+        lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
+        if self.how != "optimal":
+            lines.append(f"Among the {self.among} that the findings name, this is {self.how}.")
+        elif self.among > len(rows):
+            others = count if together else "change"
+            lines.append(f"No other {others} of the {self.among} that the findings name {verb} more.")
+        alone = float(rows["alone_us"].sum())
+        if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
+            why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
+            lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
+        if self.left_out:
+            lines.append(f"Not in it, as they add work or dependencies: {and_list(self.left_out)}.")
+        return [*lines, f"To predict it: {command_line('what-if', inputs, *self.options)}"]
+
+
+@described(TABLE)
+def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
+    """Return which changes save most together, among those that the findings of the job name.
+
+    A change takes all the time of a kernel, operator, function, phase or group of ranks away (as
+    `htagraph.opportunities` does), or is what a finding proposes: no waiting for the device, a straggler as fast as its
+    peers, a remedy. Gains do not add up: two changes may free the same time, or one may hide behind the other. Each set
+    is predicted as `htagraph.what_if` with these changes predicts it, to the ns, but from the job's runs, which are
+    made once. A change that adds next to nothing beside the others, such as a part of one of these, is not chosen.
+
+    Args:
+        graph: the job.
+        budget: how many changes at most.
+
+    Returns:
+        A `BestChanges`; its ``changes`` have one row per change: {columns}.
+
+    Raises:
+        ChangeError: `budget` is no whole number from 1 to 16.
+
+    Example:
+        >>> import htagraph as hg
+        >>> plan = hg.plan(hg.load("data/demo"), budget=2)
+        >>> len(plan.changes), plan.how, bool(abs(plan.changes["adds_us"].sum() - plan.saved_us) < 0.01)
+        (2, 'optimal', True)
+    """
+    check_type(graph, DependencyGraph, "htagraph.plan takes a graph (of a job on workers: job.load([0, 1]))")
+    return plan_of(Results(graph), budget)
+
+
+def plan_of(results: Results, budget: int = 3) -> BestChanges:
+    """Return what `plan` does of a job of which some results may be known already."""
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_BUDGET:
+        msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_BUDGET}"
+        raise ChangeError(msg)
+    graph, steps = results.graph, results.steps
+    offered = [each for _, each in sorted(_offered(results).values(), key=lambda pair: -pair[0])][:_MOST_CHANGES]
+    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
+    job_ns = results.makespan_ns / max(steps, 1)
+    found = best_sets(savings, int(budget), job_ns)
+    chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
+    outcome = outcome_of(graph, chosen)
+    saved, ends = saved_us(outcome)
+    low, high = (per_step(each, steps) for each in ends)
+    return BestChanges(
+        _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
+        _curve(savings, found, job_ns), per_step(saved, steps), (low, high), steps > 1,
+        _how(found[-1]) if found else "optimal", any(each.is_whole for each in chosen), len(savings.changes),
+        savings.left_out, outcome, tuple(word for each in chosen for word in each.options),
+    )  # fmt: skip
+
+
+def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
+    """Return the changes that findings name, each with what it saves alone, µs, by its options."""
+    found: dict[tuple[str, ...], tuple[float, Offer]] = {}
+    for name, gain, options in (*_of_gains(results), *_of_findings(results)):
+        with suppress(SelectionError, ValueError):  # an option that reads no value
+            found.setdefault(options, (gain, _change(name, options)))
+    return found
+
+
+def _of_gains(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
+    """Yield what gains, but no phase around others: nobody can free all of a phase, and what is inside says more."""
+    rows = [*rows_that_gain(results)]
+    around = {row["inside"] for row in rows}
+    for row in rows:
+        if row["what"] == "phase" and row["name"] in around:
+            continue
+        facts = {"what": row["what"]}
+        name = gain_name(Claim("gain", str(row["name"]), 0.0, "us", facts=facts))
+        if row["target"]:
+            yield name, row["gain_us"], ("--scale", f"{row['target']}:0")
+        elif row["what"] == "straggler":
+            yield name, row["gain_us"], ("--fix-straggler", "auto")
+
+
+def _of_findings(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
+    findings: tuple[Finding, ...] = (INTERRUPTED, BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER)
+    for finding in findings:
+        for claim in results.claims(finding.when):
+            trial = finding.trial(claim)
+            if trial is not None and claim.unit == "us":
+                yield _NAMES.get(finding.name, "{}").format(claim.about), trial.saved_us, trial.options
+
+
+def _change(name: str, options: tuple[str, ...]) -> Offer:
+    """Return the change that options of ``htagraph what-if`` make."""
+    pairs: list[list[str]] = []
+    for word in options:
+        if word.startswith("--"):
+            pairs.append(word.removeprefix("--").split("=", 1))
+        else:
+            pairs[-1].append(word)
+    read = [CHANGES[option].read("".join(value)) for option, *value in pairs]
+    whole = all(
+        option == "remove-sync" or (option == "scale" and value[0].rpartition(":")[2] == "0")
+        for option, *value in pairs
+    )
+
+    def apply(scenario: Scenario) -> Scenario:
+        return reduce(lambda so_far, each: each.apply(so_far), read, scenario)
+
+    return Offer(name, options, apply, whole)
+
+
+def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:
+    def of(some: Iterable[int]) -> float:
+        return savings.of(tuple(sorted(some))) / 1000
+
+    rows = [savings.changes[each] for each in which]
+    return TABLE.frame({
+        "change": [each.name for each in rows],
+        "options": [shlex.join(each.options) for each in rows],
+        "alone_us": [of([each]) for each in which],
+        "adds_us": [of(which[: at + 1]) - of(which[:at]) for at in range(len(which))],
+        "adds_last_us": [of(which) - of([other for other in which if other != each]) for each in which],
+    })  # fmt: skip
+
+
+def _curve(savings: Savings, found: list[Best], job_ns: float) -> pd.DataFrame:
+    return CURVE.frame({
+        "changes": [len(each.changes) for each in found],
+        "saved_us": [each.saved / 1000 for each in found],
+        "saved_percent": [100 * each.saved / job_ns for each in found],
+        "possible_us": [each.possible / 1000 for each in found],
+        "how": [_how(each) for each in found],
+        "which": ["; ".join(savings.changes[number].name for number in each.changes) for each in found],
+    })  # fmt: skip
+
+
+def _how(best: Best) -> str:
+    short = best.possible - best.saved
+    return f"within {share_text(100 * short / best.possible)} of the best possible" if short > 0 else "optimal"

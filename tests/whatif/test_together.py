@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import fnmatch
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import htagraph as hg
+from htagraph.findings import plan as plan_module
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import duration_ns, gain_steps
+from htagraph.simulate import Job, SlowRank, simulate
+from htagraph.whatif import together
+from htagraph.whatif.scenario import Scenario
+from htagraph.whatif.together import Offer, Savings, best_sets, savings_of
+from tests.reach import DATA, graph_of
+from tests.whatif.changes.made import Piece, jobs, made
+
+
+def scaled(name: str, factor: float) -> Offer:
+    """Return a change of the device work of names that fit a pattern."""
+    return Offer(f"{name} {factor}", (), lambda each: each.scale(factor=factor, name=name), is_whole=factor == 0)
+
+
+def replayed(graph: DependencyGraph, changes: list[Offer]) -> float:
+    """Return what changes save, ns, each applied after the other, and the whole job replayed."""
+    scenario: Scenario = hg.what_if(graph)
+    for change in changes:
+        scenario = change.apply(scenario)
+    outcome = scenario.run()
+    after = duration_ns(outcome.state.graph, outcome.time, graph)
+    return (duration_ns(graph, graph.time) - after) / max(gain_steps(graph), 1)
+
+
+def compared(graph: DependencyGraph, changes: list[Offer], budget: int = 3) -> None:
+    """Check every set against a replay of the whole job, and the best sets against all of them."""
+    savings = savings_of(graph, changes)
+    most = [0.0]
+    for size in range(1, min(budget, len(savings.changes)) + 1):
+        sets = [each for each in combinations(range(len(savings.changes)), size) if savings.may_be(each)]
+        truth = {each: replayed(graph, [savings.changes[number] for number in each]) for each in sets}
+        assert {each: savings.of(each) for each in sets} == truth
+        assert all(savings.bound(each) >= saved for each, saved in truth.items())
+        most.append(max(truth.values(), default=0.0))
+    found = best_sets(savings, budget, duration_ns(graph, graph.time) / max(gain_steps(graph), 1))
+    assert [each.saved for each in found] == most[1 : len(found) + 1]
+    assert all(each.possible == each.saved for each in found)
+
+
+def best_of(graph: DependencyGraph) -> None:
+    """Check the plan of a job against every set of up to three of the changes that it is chosen among."""
+    seen = list[Savings]()
+
+    def noted(of: DependencyGraph, changes: list[Offer]) -> Savings:
+        seen.append(savings_of(of, changes))
+        return seen[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_module, "savings_of", noted)
+        plan = hg.plan(graph)
+    compared(graph, list(seen[-1].changes))
+    assert plan.how == "optimal"
+    assert plan.saved_us == pytest.approx(float(plan.curve["saved_us"].iloc[-1]), abs=0.001)
+    assert plan.changes["adds_us"].sum() == pytest.approx(plan.saved_us, abs=0.001)
+
+
+NAMES = ("gemm_a", "gemm_b", "gemm_*", "nccl*", "cudaLaunch*")
+
+
+@given(jobs(), st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from((0.0, 0.5))), max_size=5, unique=True))
+def test_sets_are_the_replay_to_the_nanosecond(pieces: list[Piece], which: list[tuple[str, float]]) -> None:
+    there = {"cudaLaunchKernel", *(piece.name for piece in pieces)}
+    some = [scaled(*each) for each in which if fnmatch.filter(there, each[0])]
+    compared(made(pieces), sorted(some, key=lambda each: each.is_whole))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_plans_of_simulated_jobs_are_the_best_of_all_sets(seed: int, tmp_path: Path) -> None:
+    slow = (SlowRank(rank=1, factor=1.4),) if seed else ()
+    simulate(Job(ranks=2, steps=3, layers=2, seed=seed, changes=slow)).write(tmp_path)
+    best_of(hg.load(tmp_path))
+
+
+def test_a_plan_of_the_demo_is_the_best_of_all_sets() -> None:
+    best_of(graph_of(DATA / "demo"))
+
+
+def test_a_part_of_a_whole_adds_nothing_to_it() -> None:
+    pieces = [Piece("gemm_a", 7, 50), Piece("gemm_b", 7, 40)]
+    savings = savings_of(made(pieces), [scaled("gemm_a", 0), scaled("gemm_*", 0), scaled("gemm_a", 0.5)])
+    assert savings.of((0, 1)) == savings.of((1,)) == savings.of((0, 1, 2)) > savings.of((0,)) > savings.of((2,))
+    (best,) = best_sets(savings, 3, 200)
+    assert best.changes == (1,)
+
+
+def test_too_many_sets_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(DATA / "demo")
+    exact = hg.plan(graph)
+    monkeypatch.setattr(together, "_MOST_SETS", 10)
+    greedy = hg.plan(graph)
+    assert exact.how == "optimal" != greedy.how
+    assert greedy.saved_us <= exact.saved_us <= greedy.curve["possible_us"].iloc[-1]
+    assert "within" in greedy.sentences(["data/demo"])[1]
+
+
+def test_a_change_that_adds_work_is_left_out() -> None:
+    savings = savings_of(
+        graph_of(DATA / "demo"), [Offer("slower", (), lambda each: each.scale(factor=2), is_whole=False)]
+    )
+    assert (savings.changes, savings.left_out) == ((), ("slower",))
