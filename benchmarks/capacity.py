@@ -1,4 +1,4 @@
-"""Judge questions of capacity by measurements: ``python -m benchmarks.capacity batch [FOLDER ...]``, or ``device FOLDER``.
+"""Judge questions of capacity: ``python -m benchmarks.capacity batch [FOLDER ...]``, or ``device FOLDER``.
 
 ``batch`` predicts a job with another batch. Two kinds of cases: NeuSight's tables of operators (each row is an operator
 with shapes and its time; one model at two batch sizes, either from the other), whose summed time is compared; and

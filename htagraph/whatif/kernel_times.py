@@ -94,7 +94,7 @@ def resized(
         >>> before, after = KernelWork(roof, none), KernelWork(2 * roof, none)
         >>> mid, _, _ = resized(kind, time, before, after, np.full(3, np.nan), np.arange(3))
         >>> mid.round().tolist()
-        [23.0, 43.0, 83.0]
+        [22.0, 42.0, 82.0]
     """
     before, after = work.terms(), then.terms()
     usual = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)

@@ -127,14 +127,15 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
         Col("fits_surely fits_perhaps", "int64", maybe=True),
     ),
 )  # fmt: skip
-def capacity_report(
-    graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, **asked: Any,  # noqa: ANN401 - of `hg.capacity`
+def capacity_report(  # noqa: PLR0913 - what the command takes
+    graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, batches: Sequence[int] | None = None,
+    before: int | None = None, devices: Sequence[str] | None = None, recorded: str = "",
 ) -> Report:  # fmt: skip
     """Return the report on other batches and devices; `inputs` are the words that choose what is read."""
     from htagraph.whatif.capacity import capacity
 
     del inputs, top
-    found = capacity(graph, **asked)
+    found = capacity(graph, batches=batches, before=before, devices=devices, recorded=recorded)
     tables = {name: table for name, table in (("batches", found.batches), ("devices", found.devices)) if len(table)}
     brief = {name: table.dropna(axis="columns", how="all") for name, table in tables.items()}
     figures: dict[str, Any] = {
