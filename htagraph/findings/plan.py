@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError, check_type
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_data_loader, names_that
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.blocking import BLOCKING
-from htagraph.findings.finding import Claim, Finding, per_step, saved_us
+from htagraph.findings.finding import Claim, Finding, per_step, saved_us, usual_us
 from htagraph.findings.gain import gain_name, rows_that_gain
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
@@ -44,7 +47,7 @@ _APART = 0.03
 differences are within the error of a prediction. Doubled, fewer plans say so."""
 TABLE = Table(
     "The best changes together",
-    Col("change", "str", "what takes no time then, or is as its finding says"),
+    Col("change", "str", "what is done"),
     Col("options", "str", "the options of ``htagraph what-if`` that make it"),
     Col("alone_us", doc="what it saves alone, per usual step; of a job without usual steps, of the whole job"),
     Col("adds_us", doc="what it adds to the changes above it; these add up to what all save"),
@@ -60,10 +63,10 @@ CURVE = Table(
     Col("which", "str", "the names of the changes"),
 )
 _NAMES = {
-    BLOCKING.name: "waiting for the device in {}", INTERRUPTED.name: "interruptions of host code",
-    SLOW_STAGE.name: "unequal work of stages", STRAGGLER.name: "what rank {} takes longer than its peers",
+    BLOCKING.name: "no waiting for the device in {}", INTERRUPTED.name: "no interruptions of host code",
+    SLOW_STAGE.name: "equal work of stages", STRAGGLER.name: "rank {} as fast as its peers",
 }  # fmt: skip
-"""What goes away with the changes of findings; other findings' claims are about it."""
+"""What findings propose in words; a remedy says it itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +83,10 @@ class BestChanges:
     """The 90 % interval of `saved_us` for the recorded run, as `Outcome.saved_range_ns` gives it."""
     per_step: bool
     """Whether figures are per usual step."""
+    without_start_up: bool
+    """Whether figures are of a job that is shorter than recorded: without its first calls."""
     how: str
     """``"optimal"``: no set of so many of the changes saves more; or how far from that the set may be."""
-    is_most: bool
-    """Whether a change takes all of a time away, as no work can: then `saved_us` is what can be won at most."""
     among: int
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
@@ -115,31 +118,36 @@ class BestChanges:
         )
         together = " together" if len(rows) > 1 else ""
         verb = f"save{'' if together else 's'}"
-        what = f"Most you could win{each} with {count}{together}" if self.is_most else f"{count} {verb}{together}{each}"
+        what = f"{count[0].upper()}{count[1:]} {verb}{together}{each}"
+        if self.without_start_up:
+            what = f"Apart from start-up, {what[0].lower()}{what[1:]}"
         lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
         if self.how != "optimal":
-            lines.append(f"Among the {self.among} that the findings name, this is {self.how}.")
+            lines.append(f"Among the {self.among} that were compared, this is {self.how}.")
         elif self.among > len(rows):
             others = count if together else "change"
-            lines.append(f"No other {others} of the {self.among} that the findings name {verb} more.")
+            lines.append(f"No other {others} of the {self.among} that were compared {verb} more.")
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
             lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
         if self.left_out:
-            lines.append(f"Not in it, as they add work or dependencies: {and_list(self.left_out)}.")
-        return [*lines, f"To predict it: {command_line('what-if', inputs, *self.options)}"]
+            lines.append(f"Not compared, as they put other work into the place of some: {and_list(self.left_out)}.")
+        lines += [f"Note: {note}." for note in self.outcome.notes[len(self.outcome.state.notes) :]]
+        what = "To predict it, with start-up" if self.without_start_up else "To predict it"
+        return [*lines, f"{what}: {command_line('what-if', inputs, *self.options)}"]
 
 
 @described(TABLE)
 def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
     """Return which changes save most together, among those that the findings of the job name.
 
-    A change takes all the time of a kernel, operator, function, phase or group of ranks away (as
-    `htagraph.opportunities` does), or is what a finding proposes: no waiting for the device, a straggler as fast as its
-    peers, a remedy. Gains do not add up: two changes may free the same time, or one may hide behind the other. Each set
-    is predicted as `htagraph.what_if` with these changes predicts it, to the ns, but from the job's runs, which are
-    made once. A change that adds next to nothing beside the others, such as a part of one of these, is not chosen.
+    A change is what a finding proposes: no waiting for the device, a straggler as fast as its peers, a loader that
+    keeps up, a remedy; or it makes a kernel, operator, function or group of ranks twice as fast, since none can take no
+    time. Start-up, which no change takes away, is left out. Gains do not add up: two changes may free the same time, or
+    one may hide behind the other. Each set is predicted as `htagraph.what_if` with these changes predicts it, to the
+    ns, but from the job's runs, which are made once. A change that adds next to nothing beside the others, such as a
+    part of one of these, is not chosen.
 
     Args:
         graph: the job.
@@ -166,19 +174,20 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_BUDGET:
         msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_BUDGET}"
         raise ChangeError(msg)
-    graph, steps = results.graph, results.steps
+    graph, steps, start = results.graph, results.steps, None if results.steps > 1 else results.steady
     offered = [each for _, each in sorted(_offered(results).values(), key=lambda pair: -pair[0])][:_MOST_CHANGES]
-    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
+    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole), start)
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
-    outcome = outcome_of(graph, chosen)
+    outcome = outcome_of(graph, chosen, start)
     saved, ends = saved_us(outcome)
-    low, high = (per_step(each, steps) for each in ends)
+    started = usual_us(outcome_of(graph, (), start)) if start else 0.0
+    saved, low, high = (per_step(each - started, steps) for each in (saved, *ends))
     return BestChanges(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
-        _curve(savings, found, job_ns), per_step(saved, steps), (low, high), steps > 1,
-        _how(found[-1]) if found else "optimal", any(each.is_whole for each in chosen), len(savings.changes),
+        _curve(savings, found, job_ns), saved, (low, high), steps > 1, bool(results.first_calls and start),
+        _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, outcome, tuple(word for each in chosen for word in each.options),
     )  # fmt: skip
 
@@ -193,18 +202,26 @@ def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
 
 
 def _of_gains(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
-    """Yield what gains, but no phase around others: nobody can free all of a phase, and what is inside says more."""
-    rows = [*rows_that_gain(results)]
-    around = {row["inside"] for row in rows}
-    for row in rows:
-        if row["what"] == "phase" and row["name"] in around:
+    """Yield what gains, but no region around operators: nobody can free all of it, and what is inside says more."""
+    for row in rows_that_gain(results):
+        if row["what"] == "phase" and _is_around_others(results.graph, str(row["name"])):
             continue
-        facts = {"what": row["what"]}
-        name = gain_name(Claim("gain", str(row["name"]), 0.0, "us", facts=facts))
-        if row["target"]:
-            yield name, row["gain_us"], ("--scale", f"{row['target']}:0")
+        if row["name"] == "data loading":
+            yield "a data loader that keeps up", row["gain_us"], ("--scale", f"{row['target']}:0")
+        elif row["target"]:
+            name = gain_name(Claim("gain", str(row["name"]), 0.0, "us", facts={"what": row["what"]}))
+            yield f"{name} twice as fast", row["gain_at_50_us"], ("--scale", f"{row['target']}:0.5")
         elif row["what"] == "straggler":
-            yield name, row["gain_us"], ("--fix-straggler", "auto")
+            rank = str(row["name"]).removesuffix(" beyond its peers'")
+            yield f"{rank} as fast as its peers", row["gain_us"], ("--fix-straggler", "auto")
+
+
+def _is_around_others(graph: DependencyGraph, name: str) -> bool:
+    """Return whether a name is of regions, other than of a data loader, whose time is mostly not their own code."""
+    acts = graph.activities
+    regions = names_that(lambda other: other == name and not is_data_loader(other), graph.names)[acts.name]
+    regions &= (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device
+    return bool(graph.own_time[regions].sum() < MOST * acts.duration[regions].sum())
 
 
 def _of_findings(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
@@ -213,7 +230,8 @@ def _of_findings(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]
         for claim in results.claims(finding.when):
             trial = finding.trial(claim)
             if trial is not None and claim.unit == "us":
-                yield _NAMES.get(finding.name, "{}").format(claim.about), trial.saved_us, trial.options
+                name = _NAMES.get(finding.name, f"{{}}: {claim.facts.get('change')}").format(claim.about)
+                yield name, trial.saved_us, trial.options
 
 
 def _change(name: str, options: tuple[str, ...]) -> Offer:

@@ -389,6 +389,7 @@ def _when(results: Results) -> list[Claim]:
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _types(results) if find is _single else name
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}
+                facts["change"] = _KINDS[kind][1]
                 facts["sends"] = find in (_messages, _calls)
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
@@ -404,13 +405,13 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _trial(claim: Claim) -> Trial:
-    change = _KINDS[claim.about][1]
+    change = claim.facts["change"]
     return Trial(claim.figure, f"{change[0].upper()}{change[1:]}, {less_text(claim)}.", claim.facts["options"])
 
 
 REMEDY = Finding(
     "remedy", when=_when, trial=_trial,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
-    short=lambda claim: f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less_text(claim)}.",
+    short=lambda claim: f"{claim.facts['text']}; {claim.facts['change']}, {less_text(claim)}.",
     advice=lambda claim: _KINDS[claim.about][2].replace("NAME", claim.facts["name"]),
 )  # fmt: skip

@@ -23,11 +23,11 @@ from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.measures.steps import duration_ns, gain_steps, usual_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.host_time import first_calls
+from htagraph.queries.host_time import first_calls, without_first_calls
 from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.path_segments import Bound, Segments, bound_of
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import OwnTime, State, initial, with_factor
+from htagraph.queries.weights import State
 from htagraph.whatif.changes.free_dataloader import free_dataloader
 from htagraph.whatif.changes.infinite_host import infinite_host
 from htagraph.whatif.changes.scale import scale
@@ -114,9 +114,8 @@ class Results:
 
     @cached_property
     def first_calls(self) -> dict[int, int]:
-        """The first calls that are at least 5 % of the path, and how long each is on it, ns; empty for less."""
-        calls = first_calls(self.path)
-        return calls if sum(calls.values()) >= max(1, MIN_SHARE * self.path.makespan_ns) else {}
+        """The first calls, if they are worth naming, and how long each is on the path, ns."""
+        return first_calls(self.path)
 
     @cached_property
     def usual_path(self) -> CriticalPath:
@@ -173,18 +172,16 @@ class Results:
         """
         if not self.is_whole:
             return {}
-        before, gains = self._lasts(self._steady), {}
+        before, gains = self._lasts(self.steady), {}
         for cause, (change, _) in FREE.items():
             with suppress(SelectionError):  # nothing of that kind
-                gains[cause] = before - self._lasts(change(self._steady))
+                gains[cause] = before - self._lasts(change(self.steady))
         return {cause: gains[cause] for cause in sorted(gains, key=lambda each: -gains[each]) if gains[cause] > 0}
 
     @cached_property
-    def _steady(self) -> State:
+    def steady(self) -> State:
         """The job without the time of its first calls."""
-        rows = np.flatnonzero(np.isin(self.graph.edges.activity, [*self.first_calls]))
-        started = OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
-        return with_factor(initial(self.graph), started, 0.0)
+        return without_first_calls(self.graph, self.first_calls)
 
     def _lasts(self, state: State) -> int:
         time = predict(state.graph, state.lag, state.gap, state.head)
@@ -193,7 +190,7 @@ class Results:
     @cached_property
     def makespan_ns(self) -> int:
         """The time that gains are shares of, ns: of as many usual steps, or of all but start-up and the head."""
-        return self._lasts(self._steady) - (0 if self.steps > 1 else self.head_ns)
+        return self._lasts(self.steady) - (0 if self.steps > 1 else self.head_ns)
 
     @cached_property
     def steps(self) -> int:

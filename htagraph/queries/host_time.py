@@ -24,10 +24,11 @@ from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
+from htagraph.queries.weights import OwnTime, State, initial, with_factor
 
 __all__ = [
     "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "first_calls", "host_pauses",
-    "late_reason", "longest_blocking",
+    "late_reason", "longest_blocking", "without_first_calls",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -133,6 +134,7 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     a name and lasts at least 50 ms; if it takes 100 times the median of all; and if most ranks that call it have one.
     So does the first that launches a kernel, if it is most of the time of all calls of its name.
     Of a function that is called once nothing tells, unless the call is the rank's first of all: a context is made then.
+    Less than 5 % of the path is no start-up.
 
     Example:
         >>> import htagraph as hg
@@ -153,7 +155,13 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
         of_all = len(alike) == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
         if of_all or any(is_first(graph, alike, each) for is_first in (_is_first, _in_first, _loads_kernel)):
             found[each] = int(spent[each])
-    return found
+    return found if sum(found.values()) >= max(1, LIMITS.small * path.makespan_ns) else {}
+
+
+def without_first_calls(graph: DependencyGraph, calls: Collection[int]) -> State:
+    """Return the job without the time of its start-up, which no job after a warm-up has (`first_calls`)."""
+    rows = np.flatnonzero(np.isin(graph.edges.activity, [*calls]))
+    return with_factor(initial(graph), OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64)), 0.0)
 
 
 @once

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,8 +91,8 @@ class _Shorter(NamedTuple):
     """ns, above 0."""
 
 
-def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
-    """Return what sets of changes save of a job.
+def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | None = None) -> Savings:
+    """Return what sets of changes save of a job, or of a job from whose `start` some times are gone.
 
     Example:
         >>> import htagraph as hg
@@ -103,6 +103,8 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
         True
     """
     state, kept, shorter, left_out = initial(graph), list[Offer](), list[_Shorter](), list[str]()
+    started = _shorter(state, start or state)
+    assert started is not None  # a start only takes time away
     for change in changes:
         less = _shorter(state, change.apply(what_if(graph)).state)
         if less is None:
@@ -111,35 +113,39 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
             kept.append(change)
             shorter.append(less)
     baseline = Baseline(state)
-    before, steps = duration_ns(graph, graph.time), max(gain_steps(graph), 1)
-    length = _in_layers(baseline, shorter) if shorter and not baseline.links.may_share else None
-    known: dict[tuple[int, ...], float] = {(): 0.0}
+    steps = max(gain_steps(graph), 1)
+    length = _in_layers(baseline, [*shorter, started]) if shorter and not baseline.links.may_share else None
+
+    @cache
+    def after(which: tuple[int, ...]) -> float:
+        if length:
+            return length((*which, len(shorter)))
+        outcome = outcome_of(graph, (kept[each] for each in which), start)
+        return duration_ns(outcome.state.graph, outcome.time, graph)
 
     def of(which: tuple[int, ...]) -> float:
-        if which not in known:
-            if length:
-                after = length(which)
-            else:
-                outcome = outcome_of(graph, (kept[each] for each in which))
-                after = duration_ns(outcome.state.graph, outcome.time, graph)
-            known[which] = (before - after) / steps
-        return known[which]
+        return (after(()) - after(which)) / steps
 
-    on_path = _on_path(baseline, shorter)
+    *on_path, at_start = _on_path(baseline, [*shorter, started])
 
     def bound(which: tuple[int, ...]) -> float:
-        return sum(on_path[each] for each in which) if steps == 1 and not baseline.links.may_share else float("inf")
+        known = steps == 1 and not baseline.links.may_share
+        spent = duration_ns(graph, graph.time) - after(())  # of what the start takes, so much is no change's any more
+        return sum(on_path[each] for each in which) + at_start - spent if known else float("inf")
 
     partial = [number for number, change in enumerate(kept) if not change.is_whole]
-    apart = (
-        (one, two) for one, two in combinations(partial, 2) if len(np.intersect1d(shorter[one].at, shorter[two].at))
-    )
-    return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
+    who = np.zeros(len(state.lag) + len(state.gap), np.int64)
+    for each in partial:
+        who[shorter[each].at] |= 1 << each
+    met = {each: int(np.bitwise_or.reduce(who[shorter[each].at])) for each in partial}
+    apart = frozenset((one, two) for one, two in combinations(partial, 2) if met[one] >> two & 1)
+    return Savings(tuple(kept), tuple(left_out), of, bound, apart)
 
 
-def outcome_of(graph: DependencyGraph, changes: Iterable[Offer]) -> Outcome:
-    """Return the prediction of some changes, by a replay of the whole job."""
-    return reduce(lambda scenario, change: change.apply(scenario), changes, what_if(graph)).run()
+def outcome_of(graph: DependencyGraph, changes: Iterable[Offer], start: State | None = None) -> Outcome:
+    """Return the prediction of some changes to a job, as recorded or from a `start`, by a replay of all of it."""
+    first = Scenario(graph, start or initial(graph))
+    return reduce(lambda scenario, change: change.apply(scenario), changes, first).run()
 
 
 def _shorter(state: State, changed: State) -> _Shorter | None:
