@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,8 +15,10 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.graph.measures.waits import ranks_not_read
+from htagraph.queries.host_time import first_calls, without_first_calls
 from htagraph.queries.kernel_costs import device_name
 from htagraph.queries.path_segments import bound_of
+from htagraph.queries.paths import path_in_window
 from htagraph.queries.recorded_events import memory_events
 from htagraph.whatif.changes.batch import recorded_size
 from htagraph.whatif.outcome import Outcome
@@ -67,6 +69,8 @@ class Capacity:
     graph: DependencyGraph
     batch: int
     """The recorded batch; 0 if the recording does not show it."""
+    step_us: float
+    """The recorded usual step; where no steps follow each other, the makespan without start-up, µs."""
     device: str
     """The product that the job ran on, as `htagraph` knows it; empty if unknown."""
     batches: pd.DataFrame
@@ -85,11 +89,6 @@ class Capacity:
         """What a row's time is of: ``step``, or ``job`` where no steps follow each other."""
         return "step" if gain_steps(self.graph) > 1 else "job"
 
-    @property
-    def step_us(self) -> float:
-        """The recorded usual step, or the makespan where no steps follow each other, µs."""
-        return _recorded_ns(what_if(self.graph).run()) / 1000
-
     def plot(self) -> Figure:
         """Return the figure of both curves; see `htagraph.plot.capacity`."""
         from htagraph.output.plot.what_if import capacity
@@ -104,8 +103,9 @@ def capacity(
 ) -> Capacity:  # fmt: skip
     """Return how long a step takes with other batches and on other devices, each replayed, with intervals.
 
-    Memory in use with another batch lies between two bounds: all memory above the least that was in use grows with the
-    batch; or as much of it as the least in use, such as gradients, does not.
+    Start-up, the first calls of a process, is left out. A larger batch makes no step shorter. Memory in use with
+    another batch lies between two bounds: all memory above the least that was in use grows with the batch; or as much
+    of it as the least in use, such as gradients, does not.
 
     Args:
         graph: the job.
@@ -132,7 +132,9 @@ def capacity(
     Source: `Scenario.batch` and `Scenario.device`.
     """
     check_type(graph, DependencyGraph, "htagraph.capacity takes a graph (of a job on workers: job.load([0, 1]))")
-    job, refused, notes = what_if(graph, also=also), [], dict[str, list[str]]()
+    refused, notes = [], dict[str, list[str]]()
+    job = _steady_job(graph, also, notes)
+    step_us = _step_us(job.run())[0]
     own, missing = device_named(recorded)[0] if recorded else _own_device(graph), ranks_not_read(graph)
     if missing:
         read = len(graph.ranks)
@@ -157,7 +159,16 @@ def capacity(
         refused.append(str(error))
     room = _room(graph, size) if size else None
     told = tuple(f"{', '.join(rows)}: {note}" if rows else note for note, rows in notes.items())
-    return Capacity(graph, size, own, by_batch, by_device, room, tuple(refused), told)
+    return Capacity(graph, size, step_us, own, by_batch, by_device, room, tuple(refused), told)
+
+
+def _steady_job(graph: DependencyGraph, also: Sequence[DependencyGraph], notes: dict[str, list[str]]) -> Scenario:
+    """Return the job without start-up, if that is worth naming; usual steps have none."""
+    calls = {} if gain_steps(graph) > 1 else first_calls(path_in_window(graph))
+    if calls:
+        notes[f"start-up, {sum(calls.values()) / 1e6:.4g} ms of first calls, is left out"] = []
+    job = what_if(graph, also=also)
+    return replace(job, state=replace(without_first_calls(graph, calls), also=job.state.also)) if calls else job
 
 
 def _own_device(graph: DependencyGraph) -> str:
@@ -167,10 +178,12 @@ def _own_device(graph: DependencyGraph) -> str:
 
 
 def _by_batch(job: Scenario, size: int, sizes: list[int], notes: dict[str, list[str]]) -> pd.DataFrame:
-    memory, rows = _memory(job.graph), []
+    memory, was, rows = _memory(job.graph), _step_us(job.run())[0], []
     for each in sizes:
         outcome = job.run() if each == size else job.batch(each, size).run()
         step, low, high = _step_us(outcome)
+        low, high = (max(low, was), high) if each > size else (low, min(high, was)) if each < size else (low, high)
+        step = min(max(step, low), high)
         per_second = each / step * 1e6 if step and gain_steps(job.graph) > 1 else float("nan")
         used = (float("nan"),) * 2 if memory is None else memory.used(each / size)
         rows.append((each, step, low, high, per_second, bound_of(outcome.critical_path()).cause, *used))
@@ -179,10 +192,10 @@ def _by_batch(job: Scenario, size: int, sizes: list[int], notes: dict[str, list[
 
 
 def _by_device(job: Scenario, names: list[str], recorded: str, notes: dict[str, list[str]]) -> pd.DataFrame:
-    rows = {}
+    was, rows = _step_us(job.run())[0], {}
     for name in names:
         product, outcome = device_named(name)[0], job.device(name, recorded=recorded).run()
-        times, was = _step_us(outcome), _recorded_ns(outcome) / 1000
+        times = _step_us(outcome)
         speedup, high, low = (was / each if each else 1.0 for each in times)
         rows[product] = (product, *times, speedup, low, high, bound_of(outcome.critical_path()).cause)
         _told(outcome, product, notes)
@@ -197,10 +210,6 @@ def _told(outcome: Outcome, about: str, notes: dict[str, list[str]]) -> None:
             notes.setdefault(note, [])
     if outcome.high > _WIDE * outcome.low:
         notes.setdefault(f"the interval is wide, as {outcome.interval_cause}", []).append(about)
-
-
-def _recorded_ns(outcome: Outcome) -> float:
-    return outcome.baseline_step_ns if gain_steps(outcome.baseline) > 1 else float(outcome.baseline_ns)
 
 
 def _step_us(outcome: Outcome) -> tuple[float, float, float]:

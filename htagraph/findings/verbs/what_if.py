@@ -83,9 +83,11 @@ def capacity_sentences(found: Capacity) -> list[str]:
 
 
 def _larger_batch(found: Capacity) -> list[str]:
-    rows = found.batches[found.batches["batch"] != found.batch]
+    rows, fits = found.batches[found.batches["batch"] != found.batch], _what_fits(found)
+    if found.room:  # no advice for what memory cannot hold
+        rows = rows[rows["batch"] <= max(found.room.perhaps, found.batch)]
     if not len(rows) or not found.step_us:
-        return []
+        return fits
     gains = {end: rows["batch"] / rows[end] * found.step_us / found.batch for end in ("step_us", "high_us", "low_us")}
     enough = gains["step_us"] >= gains["step_us"].max() * (1 - MIN_SHARE)  # a larger batch hardly brings more
     chosen = int(np.flatnonzero(enough)[0])
@@ -95,12 +97,15 @@ def _larger_batch(found: Capacity) -> list[str]:
         rate = f"{gain:.2f} times the samples per second (90 %: {low:.2f} to {high:.2f})"
         change = f"With a batch of {best['batch']} instead of {found.batch}, {_takes(found, best)}"
         said = [f"{change}: {rate}; {_bound_by(best)}."]
-    if found.room:
-        few, most, whole = found.room.surely, found.room.perhaps, size_text(found.room.bytes)
-        fits = f"A batch of {few} fits into the device's memory of {whole}"
-        less = f", if what is in use grows as recorded; one above {most} does not" if most > few else ", and no more"
-        said.append(f"{fits}{less}.")
-    return said
+    return [*said, *fits]
+
+
+def _what_fits(found: Capacity) -> list[str]:
+    if not found.room:
+        return []
+    few, most, whole = found.room.surely, found.room.perhaps, size_text(found.room.bytes)
+    less = f", if memory in use and the allocator's rest grow as recorded; one above {most} does not"
+    return [f"A batch of {few} fits into the device's memory of {whole}{less if most > few else ', and no more'}."]
 
 
 def _other_device(found: Capacity) -> list[str]:
@@ -109,8 +114,8 @@ def _other_device(found: Capacity) -> list[str]:
         return []
     best, here = rows.iloc[int(rows["speedup"].to_numpy().argmax())], found.device or "the recorded device"
     if best["speedup"] < 1 + ROUNDING:
-        shorter = f"None of these devices makes a {found.unit} shorter than on {here}"
-        return [f"{shorter}: {_bound_by(best)} on {best['device']}."]
+        shorter = f"On none of these devices is a {found.unit} shorter than on {here}"
+        return [f"{shorter}: on {best['device']}, {_bound_by(best)}."]
     gain = f"{best['speedup']:.2f} times as fast (90 %: {best['low']:.2f} to {best['high']:.2f})"
     return [f"On {best['device']} instead of {here}, {_takes(found, best)}: {gain}; {_bound_by(best)}."]
 
