@@ -67,7 +67,7 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     changed = replace(changed, unsure=(*changed.unsure, Unsure(rows, low, high)))
     ran = " and ".join(sorted(set(before.values())))
     changed = changed.with_note(f"{_DONE} {wanted}, recorded on {ran}; this leaves host and network")
-    for text in (note, *_notes(kernels, before, wanted)):
+    for text in (note, *_notes(kernels, before, wanted, shaped=len(shaped_calls(graph).calls) > 0)):
         changed = changed.with_note(f"device: {text}") if text else changed
     return changed
 
@@ -93,7 +93,8 @@ def _recorded_devices(graph: DependencyGraph, ranks: Array, recorded: str) -> di
         if not product:
             said = device_name(graph, rank)
             what = f"{said!r} of rank {rank} is no known device" if said else "the recording does not name its device"
-            msg = f"device: {what}; say which it is like, as recorded='A100 80GB SXM' (--device NAME,recorded=NAME)"
+            how = "recorded='A100 80GB SXM' (what-if --device NAME,recorded=NAME; capacity --recorded NAME)"
+            msg = f"device: {what}; say which it is like, as {how}"
             raise SelectionError(msg)
     return known
 
@@ -123,7 +124,7 @@ def _kernels(graph: DependencyGraph) -> tuple[Array, Kernels]:
         time_ns=table["time_us"].to_numpy() * 1000,
         product=product,
         unknown=unknown,
-        flop=np.where(flop > 0, flop, np.where(product, np.nan, 0)),
+        flop=np.where(flop > 0, flop, np.where(product | unknown, np.nan, 0)),
         bytes=np.where(np.isnan(moved), table["bytes"], moved),
         written=np.where(np.isnan(written), _written(graph, table["operator"].to_numpy(np.int64)), written),
         precision=_precisions(graph, rows, table["element_bytes"].to_numpy(np.int64)),
@@ -161,7 +162,7 @@ def _precisions(graph: DependencyGraph, rows: Array, size: Array) -> Array:
     return np.where((by_size < 0) | finer, named, by_size)
 
 
-def _notes(kernels: Kernels, before: dict[int, str], wanted: str) -> list[str]:
+def _notes(kernels: Kernels, before: dict[int, str], wanted: str, *, shaped: bool) -> list[str]:
     """Return what is to know about a prediction."""
     time, whole = kernels.time_ns, max(kernels.time_ns.sum(), 1.0)
     notes = []
@@ -174,7 +175,10 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str) -> list[str]:
     if {is_amd(each) for each in before.values()} != {is_amd(wanted)}:
         notes.append("kernels of AMD and NVIDIA differ, which the interval holds")
     for share, what in (
-        (time[kernels.product & np.isnan(kernels.flop)].sum(), "is in products without shapes (record_shapes=True)"),
+        (
+            time[kernels.product & np.isnan(kernels.flop)].sum(),
+            f"is in products without shapes{'' if shaped else ' (record_shapes=True)'}",
+        ),
         (time[kernels.unknown].sum(), "is in kernels of which nothing says what bounds them: between both ratios"),
     ):
         if share >= _TOLD * whole:

@@ -52,6 +52,12 @@ def test_names_alone_do_if_there_are_no_shapes() -> None:
     assert any("taken as H100 SXM" in note for note in outcome.notes)
 
 
+def test_what_nothing_is_known_of_may_be_bound_by_anything() -> None:
+    outcome = hg.what_if(framed(name=["x", "y", "z"], device="A100 40GB SXM")).device("L40S").run()
+    assert outcome.low < 0.6  # 1,555 to 864 GB/s
+    assert outcome.high > 3  # 19.5 to 91.6 TFLOP/s
+
+
 def test_given_operations_count_like_shapes() -> None:
     flop = [2 * 4096 * 4096 * 16384, None, None]
     given = framed(device="V100 PCIe", flop=flop, bytes=[6e8, 5e8, None])
