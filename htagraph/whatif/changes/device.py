@@ -174,11 +174,9 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str, *, shaped: boo
             notes.append(f"{wanted} has no units for {precision}: products in it ({part}) are taken as {used}{faster}")
     if {is_amd(each) for each in before.values()} != {is_amd(wanted)}:
         notes.append("kernels of AMD and NVIDIA differ, which the interval holds")
+    lacking = "is in products without shapes" + " (record_shapes=True)" * (not shaped)
     for share, what in (
-        (
-            time[kernels.product & np.isnan(kernels.flop)].sum(),
-            f"is in products without shapes{'' if shaped else ' (record_shapes=True)'}",
-        ),
+        (time[kernels.product & np.isnan(kernels.flop)].sum(), lacking),
         (time[kernels.unknown].sum(), "is in kernels of which nothing says what bounds them: between both ratios"),
     ):
         if share >= _TOLD * whole:
