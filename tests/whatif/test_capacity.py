@@ -61,7 +61,7 @@ def test_sentences_say_what_binds(found: Capacity) -> None:
     said = capacity_sentences(found)
     assert "With a batch of 64 instead of 16" in said[0]
     assert "fits into the device's memory" in said[1]
-    assert "None of these devices makes a step shorter than on H100 SXM" in said[2]  # hosts bind this job
+    assert "On none of these devices is a step shorter than on H100 SXM" in said[2]  # hosts bind this job
     assert any(each.startswith("Note: batch of 64: the interval is wide") for each in said)
 
 

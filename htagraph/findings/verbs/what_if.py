@@ -115,7 +115,7 @@ def _other_device(found: Capacity) -> list[str]:
     best, here = rows.iloc[int(rows["speedup"].to_numpy().argmax())], found.device or "the recorded device"
     if best["speedup"] < 1 + ROUNDING:
         shorter = f"On none of these devices is a {found.unit} shorter than on {here}"
-        return [f"{shorter}: on {best['device']}, {_bound_by(best)}."]
+        return [f"{shorter}; on {best['device']}, {_bound_by(best)}."]
     gain = f"{best['speedup']:.2f} times as fast (90 %: {best['low']:.2f} to {best['high']:.2f})"
     return [f"On {best['device']} instead of {here}, {_takes(found, best)}: {gain}; {_bound_by(best)}."]
 
