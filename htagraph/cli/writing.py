@@ -19,7 +19,7 @@ import typer
 
 from htagraph.core.errors import HtagraphError
 from htagraph.output import whole_files
-from htagraph.output.whole_files import FIGURES, write_whole
+from htagraph.output.whole_files import FIGURES, write_figure, write_whole
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -130,8 +130,6 @@ def write(
 ) -> None:  # fmt: skip
     """Write a result."""
     if output is not None and is_figure(form, output):
-        from htagraph.output.whole_files import write_figure
-
         with phase("drawing"):
             refuse_input(output, paths, "--output")
             plot: Callable[[], Figure] | None = getattr(result, "plot", None)

@@ -60,7 +60,6 @@ from htagraph.whatif.scenario import what_if
 
 __all__ = ["REMEDY"]
 
-
 _SMALL_BYTES = 1_000_000
 """Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
 messages that are mostly transfer are told to be small."""

@@ -13,6 +13,7 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.findings.limits import MIN_PERCENT
 from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
@@ -32,8 +33,6 @@ _ARGUMENTS = Table(CHECKED.title, Col("rank", "int64"), *CHECKED.cols)
 _MIN_LINKED_SHARE = 0.99
 """Share of launches or collectives that are linked; chosen: a few are always cut off by the ends of the recording.
 Doubled, everything would be called partly supported."""
-_MAX_UNEXPLAINED_PERCENT = 2.0
-"""Percent of the critical path; chosen: less does not change a prediction. Doubled, 2 to 4 % go without a warning."""
 
 _SHAPE_KEYS = ("Input Dims", "Input dims")
 """Arguments of operators: today's profilers write the first, those before 2022 the second."""
@@ -116,9 +115,7 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ..
     ranks = setting(graph, "ranks") if communicating else ""
     return (
         Check("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some, ranks),
-        Check(
-            "critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < _MAX_UNEXPLAINED_PERCENT, gaps
-        ),
+        Check("critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < MIN_PERCENT, gaps),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core import traverse
 from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.contraction import contract as contraction
 from htagraph.core.kinds import TRANSFERS
@@ -182,8 +183,6 @@ class Skeleton:
         Args:
             factors: as in `times`.
         """
-        from htagraph.core import traverse
-
         time, unit = self._times(factors)
         weight, count = self._lengths(factors), len(self.vertex)
         offsets, leaving = traverse.counting_order(self.source, count)
@@ -281,8 +280,6 @@ class Skeleton:
         return self._schedule(self.weight @ numerators), unit
 
     def _schedule(self, weight: Array) -> npt.NDArray[np.int64]:
-        from htagraph.core import traverse
-
         count = len(self.vertex)
         nothing = np.zeros(count, np.int64)
         offsets = np.searchsorted(self.target, np.arange(count + 1))

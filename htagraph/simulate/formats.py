@@ -20,7 +20,6 @@ from htagraph.simulate.template import NONE, Template, TemplateEvent
 _GRID_SECONDS: Final = 7_889_238
 """Three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)."""
 
-
 A100: Final = {
     "totalGlobalMem": 85_100_068_864, "computeMajor": 8, "computeMinor": 0, "maxThreadsPerBlock": 1024,
     "maxThreadsPerMultiprocessor": 2048, "regsPerBlock": 65536, "warpSize": 32, "sharedMemPerBlock": 49152,
@@ -73,7 +72,6 @@ STYLES: Final[dict[Era, Style]] = {
     "2024": Style(1_720_000_000),
     "2026": Style(1_780_300_000, base_first=True, metadata_first=True, groups="seq", absolute_stream=True, graphs=True),
 }
-
 
 _STREAM_IDS = tuple(STREAMS.values())
 _FIRST_PID, _PID_STRIDE, _TID_STRIDE = 41_000, 173, 137  # chosen: look like a host's ids; no analysis depends on them

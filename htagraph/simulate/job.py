@@ -136,7 +136,6 @@ Change = Annotated[
     Field(discriminator="change"),
 ]
 
-
 Era = Literal["2021", "2022", "2024-03", "2024-04", "2024", "2026"]
 
 

@@ -40,7 +40,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["Polled", "implicit_syncs", "polled"]
 
-
 _DONE = tuple(kind for kind in HOST if kind.is_work and kind is not ActivityKind.PYTHON)
 """Kinds of what a host thread does: operators and calls."""
 

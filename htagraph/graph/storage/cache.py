@@ -46,7 +46,6 @@ _PACKAGE: Final = Path(__file__).parents[2]
 _DECIDING: Final = ("core", "trace", "graph")
 """Folders of the package whose code decides what a graph is."""
 
-
 _PIECE_BYTES: Final = 1 << 20
 """Bytes that are digested at once. Chosen: fits into the cache of a processor core. Doubled, nothing is faster."""
 _SETTLED_NS: Final = 2_000_000_000

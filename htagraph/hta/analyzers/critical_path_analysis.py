@@ -39,6 +39,7 @@ from htagraph.hta.shapes.path_view import (
     heaviest_path,
     view_of,
 )
+from htagraph.queries.paths import path_to
 
 __all__ = [
     "BoundType", "CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "critical_path_analysis",
@@ -347,8 +348,6 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         Raises:
             ValueError: the graph was restored without its job.
         """
-        from htagraph.queries.paths import path_to
-
         graph = self.job.graph
         vertices = self.parts.nodes.vertex[self.parts.nodes.vertex >= 0]
         return path_to(graph, vertices, int(graph.time[vertices].min()) if len(vertices) else 0)

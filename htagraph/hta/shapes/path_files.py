@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.configs.config import flag
-from htagraph.hta.shapes.job import HasJob
+from htagraph.hta.shapes.job import HasJob, HtaJob
 from htagraph.hta.shapes.path_view import (
     EDGE_COLUMNS,
     NOBODY,
@@ -55,7 +56,6 @@ from htagraph.trace.kineto.source import iter_bytes
 
 if TYPE_CHECKING:
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
-    from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["is_zero_weight_launch_edge", "overlay_critical_path_analysis", "restore_cpgraph", "save"]
 
@@ -120,8 +120,6 @@ def restore_cpgraph(zip_filename: str, t_full: Any, rank: int) -> CPGraph:  # no
 
 
 def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
-    import pandas as pd
-
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
 
     about = json.loads(archive.read(_ABOUT))
