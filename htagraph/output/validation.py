@@ -55,11 +55,15 @@ class Validation:
     arguments: pd.DataFrame | None = None
     """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
 
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name."""
+        frames = {"issues": self.files, "support": self.support}
+        return frames if self.arguments is None else frames | {"arguments": self.arguments}
+
     def to_dict(self) -> dict[str, Any]:
         """Return what ``--format json`` prints."""
-        frames = {"issues": self.files, "support": self.support}
-        frames |= {} if self.arguments is None else {"arguments": self.arguments}
-        rows = {name: frame.to_dict("records") for name, frame in frames.items()}
+        rows = {name: frame.to_dict("records") for name, frame in self.tables.items()}
         head = {"schema_version": SCHEMA_VERSION, "tool": "htagraph", "command": "validate", "usable": self.usable}
         return head | rows
 

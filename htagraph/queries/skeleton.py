@@ -78,10 +78,9 @@ def skeleton_of(paths: WeightedPaths, graph: DependencyGraph, keep: Array | None
     made = contraction.contract(
         paths.order, paths.source, paths.target, paths.weights, terminal=terminal, bounds=paths.classes.bounds
     )
-    none = np.zeros(0, np.int64)
     return Skeleton(
         paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
-        paths.classes, graph.step_spans, MatchedMembers(none, none, none, none, none),
+        paths.classes, graph.step_spans, MatchedMembers.none(),
     )  # fmt: skip
 
 
@@ -116,6 +115,11 @@ class MatchedMembers:
     """The JOIN that its end waits for, as a number of `Skeleton.vertex`; -1 if it waits for no other member."""
     feeds: npt.NDArray[np.int64]
     """The first JOIN that waits for its arrival, in the same way; -1 if none does."""
+
+    @staticmethod
+    def none() -> MatchedMembers:
+        """Return those of a job without collectives."""
+        return MatchedMembers(*np.zeros((5, 0), np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -175,18 +175,12 @@ def _partners(correlation: Array, index: Array, device: Array) -> Array:
     for side, other in ((~device, device), (device, ~device)):
         side = side & (correlation != -1)
         other = other & (correlation != -1)
-        keys, last = _last_of(correlation[other], index[other])
+        keys, at = np.unique(correlation[other][::-1], return_index=True)
+        last = index[other][::-1][at]
         if len(keys):
             at = np.minimum(np.searchsorted(keys, correlation[side]), len(keys) - 1)
             partner[side] = np.where(keys[at] == correlation[side], last[at], partner[side])
     return partner
-
-
-def _last_of(keys: Array, values: Array) -> tuple[Array, Array]:
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    last = np.append(keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_))
-    return keys[last], values[last]
 
 
 def _steps_of_events(trace: Trace, partner: Array) -> Array:

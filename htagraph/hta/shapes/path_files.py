@@ -23,7 +23,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.kinds import ActivityKind
-from htagraph.hta.configs.config import flag
+from htagraph.hta.configs.config import CP_LAUNCH_EDGE_SHOW_ENV, flag
 from htagraph.hta.shapes.job import HasJob, HtaJob
 from htagraph.hta.shapes.path_view import (
     EDGE_COLUMNS,
@@ -164,7 +164,6 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
     return replace(view, edges=edge_table(*np.array(rows, np.int64).reshape(-1, len(EDGE_COLUMNS)).T)), weight
 
 
-_SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
 _SHOWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
 _ALWAYS_KEPT = ("user_annotation", "python_function")
 _NAME = b"critical_path"
@@ -245,7 +244,7 @@ def _shown(graph: CPGraph, *, all_edges: bool) -> tuple[Table, Array, Array]:
     shown = on_path & np.isin(edges.kind, [TYPES.index(each) for each in _SHOWN])
     if all_edges:
         launches = edges.kind == TYPES.index(CPEdgeType.KERNEL_LAUNCH_DELAY)
-        shown = ~launches | (edges.weight != 0) | flag(_SHOW_ZERO_LAUNCHES)
+        shown = ~launches | (edges.weight != 0) | flag(CP_LAUNCH_EDGE_SHOW_ENV)
     return edges[shown].view(np.recarray), weight[shown], on_path[shown]
 
 
