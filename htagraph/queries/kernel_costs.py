@@ -226,13 +226,11 @@ def kernel_costs(graph: DependencyGraph) -> pd.DataFrame:
     flop, moved = np.where(beside, 0, values[:, 0]) * part, values[:, 1] * part
     _say_sizes(graph, rows, moved)
     library = _libraries(graph)
-    return TABLE.frame(
-        {
-            "activity": rows, "time_us": took / 1000, "kind": kind, "flop": flop, "bytes": moved,
-            "element_bytes": np.nan_to_num(values[:, 2]).astype(np.int64), "operator": operator, "backward": backward,
-            "library": library[acts.name[rows]],
-        }
-    )  # fmt: skip
+    return TABLE.frame({
+        "activity": rows, "time_us": took / 1000, "kind": kind, "flop": flop, "bytes": moved,
+        "element_bytes": np.nan_to_num(values[:, 2]).astype(np.int64), "operator": operator, "backward": backward,
+        "library": library[acts.name[rows]],
+    })  # fmt: skip
 
 
 def _libraries(graph: DependencyGraph) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, looked_up
 from htagraph.core.naming import COUNTER_RANGE
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.configs.config import AttributeSpec, ValueType
@@ -176,10 +176,8 @@ def _partners(correlation: Array, index: Array, device: Array) -> Array:
         side = side & (correlation != -1)
         other = other & (correlation != -1)
         keys, at = np.unique(correlation[other][::-1], return_index=True)
-        last = index[other][::-1][at]
-        if len(keys):
-            at = np.minimum(np.searchsorted(keys, correlation[side]), len(keys) - 1)
-            partner[side] = np.where(keys[at] == correlation[side], last[at], partner[side])
+        last = looked_up(keys, index[other][::-1][at], correlation[side])
+        partner[side] = np.where(last >= 0, last, partner[side])
     return partner
 
 

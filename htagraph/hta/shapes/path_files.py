@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, looked_up
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.configs.config import CP_LAUNCH_EDGE_SHOW_ENV, flag
@@ -349,10 +349,8 @@ class _Overlay:
         labels = [b'"cat":%b,"name":%b' % tuple(pair) for pair in words]
         yield self._arrows(rows, recorded.start[rows], 1 + both, (labels, np.repeat(arrows.label[both], 2)))
         end = np.column_stack((edges.source, edges.target))
-        place = np.minimum(np.searchsorted(recorded.index, nodes.event[end]), max(0, len(kept) - 1))
-        shown = (
-            (recorded.index[place] == nodes.event[end]) & kept[place] if len(kept) else np.zeros(end.shape, np.bool_)
-        )
+        place = looked_up(recorded.index, np.arange(len(kept)), nodes.event[end].ravel()).reshape(end.shape)
+        shown = np.append(kept, np.False_)[place]  # -1, an event that is not there, is the last
         both = np.flatnonzero(shown.all(axis=1))
         end, rows = end[both], place[both]
         on_device = ~nodes.is_start[end] & (nodes.kind[end] >= ActivityKind.COMPUTATION)
