@@ -72,9 +72,8 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     A single call that takes most of their time there is the start of a library.
     """
     acts = graph.activities
-    calls = np.flatnonzero(
-        (acts.kind == ActivityKind.RUNTIME) & naming.names_that(naming.is_allocation, graph.names)[acts.name]
-    )
+    is_call = naming.names_that(naming.is_allocation, graph.names)[acts.name]
+    calls = np.flatnonzero(is_call & (acts.kind == ActivityKind.RUNTIME))
     parent = graph.tree.parent[calls]
     frees = naming.names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
     both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
@@ -196,9 +195,8 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the operators without device work that are short and follow each other, each name of them many times."""
     acts, ops = graph.activities, _outermost(graph)
     usual = pd.Series(acts.duration[ops]).groupby(acts.name[ops]).transform("median").to_numpy()
-    apart = naming.names_that(naming.is_autograd_node, graph.names)[acts.name] | graph.tree.around(
-        acts.kind == ActivityKind.LAUNCH
-    )
+    apart = graph.tree.around(acts.kind == ActivityKind.LAUNCH)
+    apart = apart | naming.names_that(naming.is_autograd_node, graph.names)[acts.name]
     short = (usual < LIMITS.launch_ns) & ~apart[ops]
     run = np.append(0, np.cumsum((np.diff(short) != 0) | (np.diff(acts.lane[ops]) != 0)))[short]
     own = pd.DataFrame({"run": run, "name": acts.name[ops[short]], "row": ops[short]})
@@ -252,9 +250,8 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
     names, at = np.unique(acts.name[rows], return_inverse=True)
-    which = "the largest: " * (len(names) > 1) + in_short(
-        graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]]
-    )
+    longest = names[np.bincount(at, acts.duration[rows]).argmax()]
+    which = "the largest: " * (len(names) > 1) + in_short(graph.names[longest])
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
     yield f"{text} ({which})", (("--scale", f"kind=computation,regex={naming.SINGLE_PRECISION}:0.5"),), rows
 

@@ -242,9 +242,8 @@ def _without_gain(claim: Claim, sent_us: float) -> Claim:
     """Return a claim, without gain and advice if it is that transfers bound the job, and fewer of them gain more."""
     if claim.says != BOUND.name or claim.about != "communication" or claim.facts.get("free_us", 0.0) >= sent_us:
         return claim
-    return replace(
-        claim, facts={key: value for key, value in claim.facts.items() if key != "free_us"} | {"beside": True}
-    )
+    facts = {key: value for key, value in claim.facts.items() if key != "free_us"}
+    return replace(claim, facts=facts | {"beside": True})
 
 
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:

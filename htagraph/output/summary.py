@@ -96,10 +96,9 @@ class Summary:
         """Return the verdict and the time by rank, as notebooks show them."""
         sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.verdict)
         time_by_rank = self.brief().get("temporal_breakdown")
-        table = (
-            "" if time_by_rank is None else time_by_rank.to_html(index=False, border=0, float_format="{:,.1f}".format)
-        )
-        caption = f"<b>Time by rank</b>{table}" if table else ""
+        caption = ""
+        if time_by_rank is not None:
+            caption = f"<b>Time by rank</b>{time_by_rank.to_html(index=False, border=0, float_format='{:,.1f}'.format)}"
         return f"<div><b>Verdict</b><ul>{sentences}</ul>{caption}</div>"
 
     def plot(self) -> Figure:

@@ -98,9 +98,8 @@ class Excess:
 
 
 def compare(
-    times: Array, roles: Array | None = None, *, work: Array | None = None,
-    parts: Parts | None = None,
-) -> Excess:  # fmt: skip
+    times: Array, roles: Array | None = None, *, work: Array | None = None, parts: Parts | None = None
+) -> Excess:
     """Return how much longer each unit takes than its peers, the other units of its role, and whether by chance.
 
     Args:
@@ -183,9 +182,8 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
     It is so more than once, and only it; no unit differs as much in the other draws, as units do where draws vary.
     """
     own, extra = beyond > 0, _beyond(alone)
-    delays = np.concatenate(
-        [extra[:, :1], extra[:, :-1]], axis=1
-    )  # behind a draw's last collective, it delays the next
+    # behind a draw's last collective, it delays the next
+    delays = np.concatenate([extra[:, :1], extra[:, :-1]], axis=1)
     own &= np.maximum(extra, delays) >= MOST * beyond
     own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
     units = np.flatnonzero(own.any(axis=1))

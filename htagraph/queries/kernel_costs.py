@@ -278,9 +278,7 @@ def _kinds(graph: DependencyGraph, rows: Ints, operator: Ints) -> Array:
     updates = names_that(is_optimizer, graph.names)[acts.name]
     if updates.any():
         inside = (updates | graph.tree.inside(updates))[rows]
-        kind[inside & of_kinds(kind, [each for each in KernelKind if each is not KernelKind.COPY])] = (
-            KernelKind.OPTIMIZER
-        )
+        kind[inside & (kind != KernelKind.COPY)] = KernelKind.OPTIMIZER
     kind[of_kinds(acts.kind[rows], COMMUNICATION)] = KernelKind.COLLECTIVE
     return kind
 

@@ -113,9 +113,8 @@ def group_args(writer: Writer, event: TemplateEvent, *, on_host: bool) -> str:
     mode = writer.style.groups
     count = event.size // 2  # a BFloat16 has two bytes
     size = len(group.ranks)
-    sent, received = {"all_gather": (count // size, count), "reduce_scatter": (count, count // size)}.get(
-        event.kind, (count, count)
-    )
+    uneven = {"all_gather": (count // size, count), "reduce_scatter": (count, count // size)}
+    sent, received = uneven.get(event.kind, (count, count))
     parts = [
         f'"Collective name": "{COLLECTIVES[event.kind].recorded}"',
         f'"In msg nelems": {sent}',

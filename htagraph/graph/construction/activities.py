@@ -97,9 +97,7 @@ def prepare(
     device = _on_device(kind)
     runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launched = cause[device & (cause >= 0)]
-    kind[launched[runtime[launched]]] = (
-        ActivityKind.LAUNCH
-    )  # device work names it as its launch, whatever its name says
+    kind[launched[runtime[launched]]] = ActivityKind.LAUNCH  # as device work says, whatever its name says
     lane, lanes = _lanes(trace, table, device)
     table = _clip_overflow(table, lane, device & (kind != ActivityKind.DEVICE_OTHER), log)
     parent, boundaries, at_work = _nest(table, kind, lane, device)

@@ -531,8 +531,7 @@ def _beside(calls: pd.DataFrame, frame: pd.DataFrame, by: list[str], shown: dict
     work.columns = pd.Index(["stream", "gpu", "launch", "correlation"])
     on_host = frame.loc[frame["stream"].lt(0), ["index", "pid", "tid", "ts"]]
     launches = work.merge(on_host, left_on="launch", right_on="index")[[*by, "ts", *shown]].rename(columns=shown)
-    calls, launches = (
-        each.astype(dict.fromkeys(by, "object")).sort_values("ts", kind="stable") for each in (calls, launches)
-    )
+    types = dict.fromkeys(by, "object")
+    calls, launches = (each.astype(types).sort_values("ts", kind="stable") for each in (calls, launches))
     beside = pd.merge_asof(calls, launches, on="ts", by=by, direction=way)  # type: ignore[arg-type]
     return beside.fillna({shown["launch"]: -1})

@@ -57,9 +57,8 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
     trace = job.of_rank(rank)
     events, rows = trace.events, rows_of(job, trace, only)
     numbers = job.symbols.sym_index
-    names, categories = (
-        np.array([numbers[word] for word in words], np.int64) for words in (trace.names, trace.categories)
-    )
+    names = np.array([numbers[word] for word in trace.names], np.int64)
+    categories = np.array([numbers[word] for word in trace.categories], np.int64)
     lane, (pids, tids) = events.lane[rows], ids_of_lanes(trace)
     partner = _partners(events.arg("correlation"), events.index, device_side(trace))
     front = {

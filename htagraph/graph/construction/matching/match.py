@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, coded, marked
+from htagraph.core.arrays import Array, Ints, Mask, coded, joined, marked
 from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
@@ -414,8 +414,7 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...], hos
     op: list[str] = []
     group: list[str] = []
     key: list[str] = []
-    size: list[Array] = []
-    number: list[Array] = []
+    numbers: list[tuple[Array, Array]] = []  # by collective: the size of its group, the number of the group
     for each, team in enumerate(teams):
         count = team.rows.shape[1]
         column = np.broadcast_to(np.arange(count) + len(op), team.rows.shape)
@@ -428,10 +427,5 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...], hos
         op += [members.ops[code] if code >= 0 else unnamed for code in best.tolist()]
         group += [team.label] * count
         key += [team.key] * count
-        size.append(np.full(count, team.size))
-        number.append(np.full(count, each))
-    none = [np.empty(0, np.int64)]
-    return Matching(
-        members, collective, tuple(op), tuple(group), tuple(key), np.concatenate(size or none),
-        np.concatenate(number or none), issues, hosts,
-    )  # fmt: skip
+        numbers.append((np.full(count, team.size), np.full(count, each)))
+    return Matching(members, collective, tuple(op), tuple(group), tuple(key), *joined(numbers, 2), issues, hosts)
