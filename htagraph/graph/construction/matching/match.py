@@ -428,4 +428,5 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...], hos
         group += [team.label] * count
         key += [team.key] * count
         numbers.append((np.full(count, team.size), np.full(count, each)))
-    return Matching(members, collective, tuple(op), tuple(group), tuple(key), *joined(numbers, 2), issues, hosts)
+    size, number = joined(numbers, 2)
+    return Matching(members, collective, tuple(op), tuple(group), tuple(key), size, number, issues, hosts)
