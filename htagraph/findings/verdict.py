@@ -47,19 +47,9 @@ OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPL
 CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
 FINDINGS: tuple[Finding, ...] = (
-    NOTHING_RECORDED,
-    *OF_PATH,
-    *CHANGES_OF_JOB[:-1],
-    WAITING,
-    DEVICE_IDLE,
-    RECORDED,
-    DAMAGED,
-    NO_DEVICE_WORK,
-    UNEVEN_STEPS,
-    UNKNOWN_CLOCKS,
-    UNMATCHED,
-    RANKS_MISSING,
-)
+    NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], WAITING, DEVICE_IDLE, RECORDED, DAMAGED, NO_DEVICE_WORK,
+    UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
+)  # fmt: skip
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}
 ROWS: Final = Table(

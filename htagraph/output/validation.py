@@ -210,13 +210,9 @@ def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
     traces = [trace for _, trace in sorted(graph.traces.items())]
     # a reader may have left the frames of modules out of a large file
     with_modules = [trace.facts.has_stacks or any(map(is_module_frame, trace.names)) for trace in traces]
+    with_shapes = [_has_shapes(graph, trace) for trace in traces]
     return (
-        _on_ranks(
-            "roofline, kernels by shape",
-            [_has_shapes(graph, t) for t in traces],
-            "input shapes",
-            setting(graph, "shapes"),
-        ),
+        _on_ranks("roofline, kernels by shape", with_shapes, "input shapes", setting(graph, "shapes")),
         _on_ranks("module_breakdown", with_modules, "frames of modules", setting(graph, "modules")),
         _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", setting(graph, "memory")),
         *_sync_checks(traces, setting(graph, "records")),

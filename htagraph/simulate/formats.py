@@ -397,11 +397,8 @@ def launch_flow(writer: Writer, event: TemplateEvent, row: int) -> Slot:
         place, phase = (writer.device, writer.stream(event.lane)), "f"
     else:
         place, phase = (writer.pid, writer.thread(event.lane)), "s" if event.name in _STARTS else "f"
-    return Slot(
-        _flow(writer, phase, place, writer.style.flow),
-        row,
-        ((Counter.CORRELATION, event.correlation), ZERO, ZERO, ZERO),
-    )
+    numbers = ((Counter.CORRELATION, event.correlation), ZERO, ZERO, ZERO)
+    return Slot(_flow(writer, phase, place, writer.style.flow), row, numbers)
 
 
 def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:
