@@ -169,9 +169,8 @@ def _lanes(trace: Trace, table: Events, device: Array) -> tuple[npt.NDArray[np.i
     lanes: list[Lane] = []
 
     def number_of(each: Lane) -> int:
-        number = numbers.setdefault(
-            f"{each.pid!r} {each.tid!r} {each.device} {each.stream} {each.thread}", len(numbers)
-        )
+        text = f"{each.pid!r} {each.tid!r} {each.device} {each.stream} {each.thread}"
+        number = numbers.setdefault(text, len(numbers))
         if number == len(lanes):
             lanes.append(each)
         return number
@@ -236,9 +235,8 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
         return table
     duration = table.duration.copy()
     duration[first[over]] = np.maximum(0, table.start[follower[over]] - table.start[first[over]])
-    log.add(
-        "duration_overflow", "device work that runs 0.1 s into its successors; cut at the next start", int(over.sum())
-    )
+    detail = "device work that runs 0.1 s into its successors; cut at the next start"
+    log.add("duration_overflow", detail, int(over.sum()))
     return replace(table, duration=duration)
 
 

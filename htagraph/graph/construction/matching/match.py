@@ -146,13 +146,11 @@ def _extended(members: Members, teams: list[Team], by_time: list[Team]) -> list[
         groups = groups[groups >= 0]
         if len(into) > 1 or len(groups) > 1:
             continue
+        known, at = Team(rows[:0], team.label, team.key, 0), np.arange(rows.shape[1])
         if len(into):
             known, at = found[into[0]], place.max(axis=0)
-        else:
-            label, size = (
-                (members.groups[groups[0]], int(members.group_size[groups[0]])) if len(groups) else (team.label, 0)
-            )
-            known, at = Team(rows[:0], label, team.key, size), np.arange(rows.shape[1])
+        elif len(groups):
+            known = replace(known, label=members.groups[groups[0]], size=int(members.group_size[groups[0]]))
         new = rows[(own < 0).all(axis=1)][:, at >= 0]
         apart = ((own >= 0) & (place != at)).any() or len(np.unique(at[at >= 0])) < (at >= 0).sum()
         if apart or not len(new) or 0 < known.size < len(known.rows) + len(new):
@@ -327,9 +325,8 @@ def _pools(labels: Sequence[Array]) -> list[int]:
 
 
 def _placed(fellows: Cluster, tracks: list[Track]) -> Ints:
-    members = sorted(
-        (fellows.holed.get(number, tracks[number]) for number in fellows.shift), key=lambda track: track.rank
-    )
+    united = (fellows.holed.get(number, tracks[number]) for number in fellows.shift)
+    members = sorted(united, key=lambda track: track.rank)
     low = min(fellows.shift.values())
     columns = [track.place + fellows.shift[track.number] - low for track in members]
     grid = np.full((len(members), max(int(at[-1]) for at in columns) + 1), -1, np.int64)
