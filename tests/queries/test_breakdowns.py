@@ -84,11 +84,10 @@ _durations = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.in
 @given(_durations)
 def test_statistics_are_those_of_each_groups_list(rows: list[tuple[str, int, int]]) -> None:
     table = statistics(pd.DataFrame(rows, columns=["name", "rank", "ns"]), ["name", "rank"])
-    columns = ["count", "total_us", "mean_us", "min_us", "max_us", "std_us"]
-    assert table.dtypes[columns].astype(str).tolist() == ["int64", *["float64"] * 5]
+    assert table.dtypes.astype(str).tolist()[2:] == ["int64", *["float64"] * 5]
     groups = list(dict.fromkeys(row[:2] for row in rows))
     assert list(table[["name", "rank"]].itertuples(index=False, name=None)) == groups  # by first appearance
-    for group, got in zip(groups, table[columns].to_numpy().tolist(), strict=True):
+    for group, got in zip(groups, table.iloc[:, 2:].to_numpy().tolist(), strict=True):
         us = [row[2] / 1000 for row in rows if row[:2] == group]
         spread = oracle.stdev(us) if len(us) > 1 else 0.0
         wanted = [len(us), sum(us), oracle.mean(us), min(us), max(us), spread]
