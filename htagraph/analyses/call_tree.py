@@ -58,16 +58,14 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     rows = np.flatnonzero(~of_kinds(acts.kind, ADDED))
     some = tree["kernels"][rows] > 0
     first, last = tree["first_kernel"][rows], tree["last_kernel"][rows]
-    table = TABLE.frame(
-        {
-            **columns_of(graph, rows, "rank", "lane", "kind", "name", "start_us", "duration_us"),
-            **{column: tree[column][rows] for column in ("parent", "depth", "height", "kernels")},
-            "kernel_us": tree["kernel_ns"][rows] / 1000,
-            "kernel_span_us": np.where(some, last - first, np.nan) / 1000,
-            "first_kernel_us": np.where(some, first - graph.origin_ns, np.nan) / 1000,
-            "last_kernel_us": np.where(some, last - graph.origin_ns, np.nan) / 1000,
-        }
-    )
+    table = TABLE.frame({
+        **columns_of(graph, rows, "rank", "lane", "kind", "name", "start_us", "duration_us"),
+        **{column: tree[column][rows] for column in ("parent", "depth", "height", "kernels")},
+        "kernel_us": tree["kernel_ns"][rows] / 1000,
+        "kernel_span_us": np.where(some, last - first, np.nan) / 1000,
+        "first_kernel_us": np.where(some, first - graph.origin_ns, np.nan) / 1000,
+        "last_kernel_us": np.where(some, last - graph.origin_ns, np.nan) / 1000,
+    })  # fmt: skip
     return table.set_axis(pd.Index(rows, name="activity", dtype="int64"))
 
 

@@ -85,32 +85,30 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     absent = group - waits.size
     whole = known & (absent == 0)  # all members are in the graph
     late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
-    return TABLE.frame(
-        {
-            "collective": waits.collective,
-            "op": pd.array(columns["op"], dtype="str"),
-            "group": pd.array(columns["group"], dtype="str"),
-            "rank": waits.rank,
-            "activity": waits.activity,
-            **columns_of(graph, waits.activity, "name", "step"),
-            "size": waits.size,
-            "absent": absent,
-            "key": pd.array(columns["key"], dtype="str"),
-            "start_us": (waits.arrival - graph.origin_ns) / 1000,
-            "duration_us": (waits.beside + waits.wait + waits.transfer) / 1000,
-            "beside_us": waits.beside / 1000,
-            "wait_us": waits.wait / 1000,
-            "transfer_us": np.where(whole, waits.pure, 0) / 1000,
-            "excess_us": np.where(whole, waits.excess, 0) / 1000,
-            "wait_or_transfer_us": np.where(whole, 0, waits.transfer) / 1000,
-            "bytes": np.where(waits.bytes >= 0, waits.bytes.astype(np.float64), np.nan),
-            "algbw_gb_s": algorithm,
-            "busbw_gb_s": bus,
-            "last_rank": late.astype(np.int64),
-            "wait_error_us": _wait_errors(graph, waits.rank, late) / 1000,
-            "matched": known,
-        }
-    )
+    return TABLE.frame({
+        "collective": waits.collective,
+        "op": pd.array(columns["op"], dtype="str"),
+        "group": pd.array(columns["group"], dtype="str"),
+        "rank": waits.rank,
+        "activity": waits.activity,
+        **columns_of(graph, waits.activity, "name", "step"),
+        "size": waits.size,
+        "absent": absent,
+        "key": pd.array(columns["key"], dtype="str"),
+        "start_us": (waits.arrival - graph.origin_ns) / 1000,
+        "duration_us": (waits.beside + waits.wait + waits.transfer) / 1000,
+        "beside_us": waits.beside / 1000,
+        "wait_us": waits.wait / 1000,
+        "transfer_us": np.where(whole, waits.pure, 0) / 1000,
+        "excess_us": np.where(whole, waits.excess, 0) / 1000,
+        "wait_or_transfer_us": np.where(whole, 0, waits.transfer) / 1000,
+        "bytes": np.where(waits.bytes >= 0, waits.bytes.astype(np.float64), np.nan),
+        "algbw_gb_s": algorithm,
+        "busbw_gb_s": bus,
+        "last_rank": late.astype(np.int64),
+        "wait_error_us": _wait_errors(graph, waits.rank, late) / 1000,
+        "matched": known,
+    })  # fmt: skip
 
 
 def _wait_errors(graph: DependencyGraph, rank: np.ndarray, last: np.ndarray) -> np.ndarray:

@@ -57,18 +57,16 @@ def launch_stats(
     enqueued_us = np.bincount(call, work_us, len(acts))[call]  # a graph launch enqueues many
     is_work = acts.kind[work] != ActivityKind.DEVICE_OTHER  # which records or awaits an event, in no time
     delay_us = np.maximum(0, acts.start[work] - acts.end[call]) / 1000
-    return TABLE.frame(
-        {
-            **columns_of(graph, work, "rank", "correlation", "stream", "step"),
-            "launch": call,
-            "work": work,
-            "launch_name": names_of(graph, call),
-            **{f"work_{word}": column for word, column in columns_of(graph, work, "name", "kind").items()},
-            "launch_us": launch_us,
-            "work_us": work_us,
-            "delay_us": delay_us,
-            "short": is_work & (launch_us <= runtime_cutoff_us) & (enqueued_us < launch_us),
-            "excessive_runtime": launch_us > runtime_cutoff_us,
-            "excessive_delay": delay_us > launch_delay_cutoff_us,
-        }
-    )
+    return TABLE.frame({
+        **columns_of(graph, work, "rank", "correlation", "stream", "step"),
+        "launch": call,
+        "work": work,
+        "launch_name": names_of(graph, call),
+        **{f"work_{word}": column for word, column in columns_of(graph, work, "name", "kind").items()},
+        "launch_us": launch_us,
+        "work_us": work_us,
+        "delay_us": delay_us,
+        "short": is_work & (launch_us <= runtime_cutoff_us) & (enqueued_us < launch_us),
+        "excessive_runtime": launch_us > runtime_cutoff_us,
+        "excessive_delay": delay_us > launch_delay_cutoff_us,
+    })  # fmt: skip

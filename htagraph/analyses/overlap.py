@@ -50,9 +50,8 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
     rows = []
     for rank in graph.ranks:
         work = work_of(graph, rank)
-        communication, computation = (
-            work.by_kind[kind] for kind in (ActivityKind.COMMUNICATION, ActivityKind.COMPUTATION)
-        )
+        communication = work.by_kind[ActivityKind.COMMUNICATION]
+        computation = work.by_kind[ActivityKind.COMPUTATION]
         parts = (communication, computation, intersection(communication, computation), work.beside)
         rows.append((rank, *(length(part) / 1000 for part in parts)))
     columns = ["rank", "communication_us", "computation_us", "hidden_us", "beside_us"]

@@ -67,17 +67,15 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     total = (late - graph.time)[end]
     drag, is_exact = _drags(graph, late, owned, exact)
     begin = graph.time[2 * rows]
-    table = TABLE.frame(
-        {
-            **columns_of(graph, rows, "rank", "name", "kind", "start_us"),
-            "duration_us": (graph.time[end] - begin) / 1000,
-            "slack_us": total / 1000,
-            "free_slack_us": _free(graph)[end] / 1000,
-            "critical": total <= epsilon_us * 1000,
-            "drag_us": drag[rows] / 1000,
-            "drag_exact": is_exact[rows],
-        }
-    )
+    table = TABLE.frame({
+        **columns_of(graph, rows, "rank", "name", "kind", "start_us"),
+        "duration_us": (graph.time[end] - begin) / 1000,
+        "slack_us": total / 1000,
+        "free_slack_us": _free(graph)[end] / 1000,
+        "critical": total <= epsilon_us * 1000,
+        "drag_us": drag[rows] / 1000,
+        "drag_exact": is_exact[rows],
+    })  # fmt: skip
     return table.set_axis(pd.Index(rows, name="activity"))
 
 

@@ -362,17 +362,15 @@ def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Bl
     acts, row = graph.activities, blame.row
     activity = largest_upstream(chains, blame)
     ops = () if graph.matches is None else graph.matches.op
-    return pd.DataFrame(
-        {
-            "collective": waits.collective[row],
-            "op": pd.array([ops[i] for i in waits.collective[row].tolist()], dtype="str"),
-            "waiting_rank": waits.rank[row],
-            "last_rank": acts.rank[waits.late[row]].astype(np.int64),
-            "charged_rank": blame.rank,
-            "wait_us": blame.charged / 1000,
-            "cause": pd.array([CAUSES[cause] for cause in blame.cause.tolist()], dtype="str"),
-            "activity": activity,
-            "name": names_of(graph, activity),
-            "collectives_back": blame.depth,
-        }
-    )
+    return pd.DataFrame({
+        "collective": waits.collective[row],
+        "op": pd.array([ops[i] for i in waits.collective[row].tolist()], dtype="str"),
+        "waiting_rank": waits.rank[row],
+        "last_rank": acts.rank[waits.late[row]].astype(np.int64),
+        "charged_rank": blame.rank,
+        "wait_us": blame.charged / 1000,
+        "cause": pd.array([CAUSES[cause] for cause in blame.cause.tolist()], dtype="str"),
+        "activity": activity,
+        "name": names_of(graph, activity),
+        "collectives_back": blame.depth,
+    })  # fmt: skip

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from htagraph.cli.options import FAILED, chosen, read
-from htagraph.cli.writing import emit, show
+from htagraph.cli.writing import Format, emit, show
 from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import CATEGORIES
 
 if TYPE_CHECKING:
-    from htagraph.cli.writing import Format
     from htagraph.output.reports.two_jobs import Limit
 
 __all__ = ["compare", "diff", "limit"]

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import htagraph as hg
 from htagraph.cli.options import chosen, given, read, read_on
-from htagraph.cli.writing import need_perfetto, phase, refuse_input, show, write
+from htagraph.cli.writing import Format, need_perfetto, phase, refuse_input, show, write
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR
+from htagraph.output.whole_files import write_figure
 
 if TYPE_CHECKING:
     from htagraph.cli.service.server import Served
-    from htagraph.cli.writing import Format
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["counters", "critical_path", "export", "memory", "patterns", "plot", "report", "serve", "summary"]
@@ -169,9 +170,7 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
     memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities, plan, capacity or
     timeline.
     """
-    import htagraph as hg
     from htagraph.output import plot as figures
-    from htagraph.output.whole_files import write_figure
 
     known = [each for each in figures.__all__ if each not in _WITHOUT_TRACES]
     chosen = name.replace("-", "_")

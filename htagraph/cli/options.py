@@ -26,13 +26,12 @@ from htagraph.cli.writing import (
     target,
 )
 from htagraph.core.computing import keep_memory
-from htagraph.core.errors import TraceError, printable, shown
+from htagraph.core.errors import Issue, TraceError, printable, shown
 from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import MAX_POINTS, duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
-    from htagraph.core.errors import Issue
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["FAILED", "OPTIONS", "as_command", "chosen", "given", "read", "read_on", "window"]

@@ -19,7 +19,7 @@ import typer
 
 from htagraph.core.errors import HtagraphError
 from htagraph.output import whole_files
-from htagraph.output.whole_files import FIGURES, write_whole
+from htagraph.output.whole_files import FIGURES, write_figure, write_whole
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -130,8 +130,6 @@ def write(
 ) -> None:  # fmt: skip
     """Write a result."""
     if output is not None and is_figure(form, output):
-        from htagraph.output.whole_files import write_figure
-
         with phase("drawing"):
             refuse_input(output, paths, "--output")
             plot: Callable[[], Figure] | None = getattr(result, "plot", None)
@@ -157,7 +155,7 @@ def _write_tables(
 ) -> None:
     """Write a file per table into a folder, or the one table of a command to a file."""
     from htagraph.output.export.parquet import table_bytes, write_tables
-    from htagraph.output.render import frames_of, own_tables
+    from htagraph.output.render import frames_of
 
     if _is_folder(output) or not output.suffix:
         frames = frames_of(result)
@@ -166,7 +164,7 @@ def _write_tables(
         files = write_tables(frames, output, form)
         typer.echo(f"{len(files)} tables in {output}{os.sep}", err=True)
         return
-    own = own_tables(result)
+    own = result.tables  # which the command makes itself: without what was read, repaired and concluded
     if len(own) != 1:
         names = ", ".join(own)
         msg = f"{output}: this command has {len(own)} tables ({names}); give -o DIR/ for a {form} file of each"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -36,16 +35,13 @@ from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, MOST_R
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, share_text, steps_text, time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
-from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Bound
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.path_segments import Bound
 
 __all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.core.intervals import clip, difference, union
 from htagraph.core.intervals import length as length_of
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
@@ -179,8 +180,6 @@ def _trial(claim: Claim) -> Trial | None:
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
-    from htagraph.analyses.idle_breakdown import idle_breakdown
-
     rank, host = claim.facts["rank"], claim.facts["host"]
     table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
     places = Place.of_rows(table, "start_us", "pause_us", "after")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,23 +43,18 @@ from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import only_waiting
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
+from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
-
-if TYPE_CHECKING:
-    from htagraph.whatif.outcome import Outcome
 
 __all__ = ["GAIN", "gain_name", "rows_that_gain"]
 
-_NEARLY_ALL = 0.9
-"""Share of a gain from which something inside it is named in its place, and share of a rank's time from which an
-annotation only wraps it. Chosen: of less, the rest is lost to who reads only what is inside. It cannot be doubled; at
-1, an operator hides the kernel that it is."""
 _NUMBER = re.compile(r"\d+")
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
@@ -103,8 +98,8 @@ def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
     }  # fmt: skip
     part = {
         each.about: outer.about for outer in regions for each in work
-        if {each.about, outer.about} <= cover.keys() and each.figure >= _NEARLY_ALL * outer.figure
-        and np.minimum(cover[each.about], cover[outer.about]).sum() >= _NEARLY_ALL * cover[each.about].sum()
+        if {each.about, outer.about} <= cover.keys() and each.figure >= LIMITS.nearly_all * outer.figure
+        and np.minimum(cover[each.about], cover[outer.about]).sum() >= LIMITS.nearly_all * cover[each.about].sum()
     }  # fmt: skip
     inner = {outer: about for about, outer in part.items()}
     kept = [each for each in claims if each.about not in part]
@@ -125,17 +120,17 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     rows = [row for row in rows if not unknown or row["gain_percent"] >= 100 * LARGE_SHARE]  # who knows what waits
     rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
     known = [row for row in rows if row["name"] not in CLASSES]
-    rows = known or [row for row in rows if row["gain_percent"] < 100 * _NEARLY_ALL]  # all of the job is no news
+    rows = known or [row for row in rows if row["gain_percent"] < 100 * LIMITS.nearly_all]  # all of the job is no news
     inner: dict[str, float] = {}
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
-    return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
+    return [row for row in rows if inner.get(row["name"], 0.0) < LIMITS.nearly_all * row["gain_us"]]
 
 
 def _only_waits(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
     """Return whether nearly all time of a Python function is in frames that wait for another thread or process."""
     acts, rows = graph.activities, activities_of(initial(graph), criteria(row["target"]))[:-1]
-    return bool(acts.duration[rows & only_waiting(graph)].sum() >= _NEARLY_ALL * acts.duration[rows].sum())
+    return bool(acts.duration[rows & only_waiting(graph)].sum() >= LIMITS.nearly_all * acts.duration[rows].sum())
 
 
 def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:
@@ -155,11 +150,11 @@ def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
     rows = np.flatnonzero(alike & (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device)
     rank = acts.rank[rows].astype(np.int64)
     once = len(np.unique(rank * len(graph.names) + acts.name[rows])) == len(rows)
-    if len(rows) and (row["gain_percent"] >= 100 * _NEARLY_ALL or (once and len(rows) > len(np.unique(rank)))):
+    if len(rows) and (row["gain_percent"] >= 100 * LIMITS.nearly_all or (once and len(rows) > len(np.unique(rank)))):
         return True
     covered = group_lengths(acts.start[rows], acts.start[rows] + acts.duration[rows], rank, max(graph.ranks) + 1)
     spans = results.inputs[["rank", "span_us"]].itertuples(index=False)
-    return any(covered[rank] >= 1000 * _NEARLY_ALL * span > 0 for rank, span in spans)
+    return any(covered[rank] >= 1000 * LIMITS.nearly_all * span > 0 for rank, span in spans)
 
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:

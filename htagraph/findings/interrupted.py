@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from htagraph.analyses.interruptions import interruptions
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
@@ -88,8 +89,6 @@ def _from_to(values: Sequence[float], unit: str) -> str:
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
-    from htagraph.analyses.interruptions import interruptions
-
     table = results.interruptions
     by_rank = table.groupby("rank")["interrupted_us"].sum()
     chart = Chart("Interrupted in all", [Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()], "host")

@@ -36,5 +36,4 @@ VISIBLE_PERCENT = 1.0
 """The least percent that shows in whole percent. It follows from the digits. Doubled, growth of memory of 1 to 2 % is
 not named."""
 LETTERS_IN_SHORT = 32
-"""Letters of a name in a sentence; chosen: less than half a line. Doubled, the name of a kernel
-may fill a line."""
+"""Letters of a name in a sentence; chosen: less than half a line. Doubled, a kernel's may fill a line."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -29,19 +28,15 @@ from htagraph.findings.straggler import STRAGGLER
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
 from htagraph.whatif.options import CHANGES
+from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.scenario import Scenario
 from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
-
-if TYPE_CHECKING:
-    from htagraph.whatif.outcome import Outcome
-    from htagraph.whatif.scenario import Scenario
 
 __all__ = ["CURVE", "TABLE", "BestChanges", "plan", "plan_of"]
 
 _MOST_CHANGES = 16
-"""How many changes a plan is chosen among, at most: those that save most alone. Chosen: all sets of three of them are
-compared. Doubled, a plan of three takes eight times as long, or is not known to be the best."""
-_MOST_BUDGET = 16
-"""The largest budget. Chosen: there are no more changes to choose among. Doubled, nothing changes."""
+"""How many changes a plan is chosen among at most, those that save most alone, and so the largest budget. Chosen: all
+sets of three of them are compared. Doubled, that takes eight times as long, or the best plan is not known."""
 _APART = 0.03
 """Share of what a plan saves from which the sum of its parts alone is told to be another figure. Chosen: smaller
 differences are within the error of a prediction. Doubled, fewer plans say so."""
@@ -171,8 +166,8 @@ def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
 
 def plan_of(results: Results, budget: int = 3) -> BestChanges:
     """Return what `plan` does of a job of which some results may be known already."""
-    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_BUDGET:
-        msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_BUDGET}"
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_CHANGES:
+        msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_CHANGES}"
         raise ChangeError(msg)
     graph, steps, start = results.graph, results.steps, None if results.steps > 1 else results.steady
     offered = [each for _, each in sorted(_offered(results).values(), key=lambda pair: -pair[0])][:_MOST_CHANGES]

@@ -11,27 +11,11 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.roofline import roofline
+from htagraph.core import naming
 from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import BLOCKING, OPERATORS, ActivityKind, of_kinds
-from htagraph.core.naming import (
-    DEFAULT_NAMING,
-    ELEMENTWISE,
-    SINGLE_PRECISION,
-    exact_glob,
-    is_allocation,
-    is_autograd_node,
-    is_batched_product,
-    is_compiled_region,
-    is_compiling,
-    is_optimizer,
-    is_product,
-    is_single_precision,
-    is_softmax,
-    matches,
-    names_that,
-)
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
     Claim,
@@ -60,7 +44,6 @@ from htagraph.whatif.scenario import what_if
 
 __all__ = ["REMEDY"]
 
-
 _SMALL_BYTES = 1_000_000
 """Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
 messages that are mostly transfer are told to be small."""
@@ -72,7 +55,7 @@ _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
 def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the copies of each kind from or to pageable memory, which is in the kind of a copy."""
     acts = graph.activities
-    is_pageable = names_that(lambda name: matches(DEFAULT_NAMING.pageable, name), graph.names)
+    is_pageable = naming.names_that(lambda name: naming.matches(naming.DEFAULT_NAMING.pageable, name), graph.names)
     copies = np.flatnonzero(acts.on_device & (acts.kind == ActivityKind.MEMORY) & is_pageable[acts.name])
     for name in np.unique(acts.name[copies]).tolist():
         rows = copies[acts.name[copies] == name]
@@ -80,7 +63,7 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
         total, us = float(size[size > 0].sum()), float(acts.duration[rows].sum()) / 1000
         speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
         text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
-        yield text, (("--scale", f"name={exact_glob(graph.names[name])}:0"),), rows
+        yield text, (("--scale", f"name={naming.exact_glob(graph.names[name])}:0"),), rows
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
@@ -89,9 +72,10 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     A single call that takes most of their time there is the start of a library.
     """
     acts = graph.activities
-    calls = np.flatnonzero((acts.kind == ActivityKind.RUNTIME) & names_that(is_allocation, graph.names)[acts.name])
+    is_call = naming.names_that(naming.is_allocation, graph.names)[acts.name]
+    calls = np.flatnonzero(is_call & (acts.kind == ActivityKind.RUNTIME))
     parent = graph.tree.parent[calls]
-    frees = names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
+    frees = naming.names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
     both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
     within, steps = np.isin(parent, both), np.unique(acts.step[calls[np.isin(parent, both)]])
     own = acts.duration[calls[within]]
@@ -108,14 +92,14 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     once = f"In step {steps[0]}, t" if len(graph.steps) > 1 and len(steps) == 1 and steps[0] >= 0 else "T"
     took += " per rank" * (len(each) > 1)
     text = f"{once}he allocator gives memory back and asks for it again: its calls take {took}"
-    names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+    names = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
 
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
     acts, tree = graph.activities, graph.tree
-    called = np.flatnonzero(~acts.on_device & names_that(is_optimizer, graph.names)[acts.name])
+    called = np.flatnonzero(~acts.on_device & naming.names_that(naming.is_optimizer, graph.names)[acts.name])
     for name in np.unique(acts.name[called]).tolist():
         around = called[acts.name[called] == name]
         inside = tree.inside(marked(around, len(acts)))
@@ -123,7 +107,7 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         ran, lasted = acts.duration[works].sum(), acts.duration[around].sum()
         if len(works) < 2 * len(around) or ran >= MOST * lasted:
             continue
-        glob = exact_glob(graph.names[name])
+        glob = naming.exact_glob(graph.names[name])
         took, of = (time_text(float(ns) / len(around) / 1000) for ns in (ran, lasted))
         launched = plural(round(len(works) / len(around)), "kernel")
         text = (
@@ -136,8 +120,8 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the softmax between two batched products: attention whose scores are written to memory and read again."""
     acts = graph.activities
     product, batched, soft = (
-        names_that(which, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-        for which in (is_product, is_batched_product, is_softmax)
+        naming.names_that(which, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
+        for which in (naming.is_product, naming.is_batched_product, naming.is_softmax)
     )
     order = np.flatnonzero(product | batched | soft)
     order = order[np.lexsort((acts.start[order], acts.lane[order]))]
@@ -147,7 +131,7 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     if not len(rows):
         return
     text = f"{plural(len(rows), 'time')}, the softmax between two batched products is an operator of its own"
-    glob = exact_glob(graph.names[acts.name[rows[0]]])
+    glob = naming.exact_glob(graph.names[acts.name[rows[0]]])
     yield text, (("--scale", f"op={glob}*:0"),), rows
 
 
@@ -175,7 +159,7 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
             times = f"{len(own) // runs:,} times in a row"
             text = f"{in_short(graph.names[name])} runs {times}, each with {size_text(usual)}"
             factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
-            yield text, (("--scale", f"kind=communication,name={exact_glob(graph.names[name])}:{factor}"),), own
+            yield text, (("--scale", f"kind=communication,name={naming.exact_glob(graph.names[name])}:{factor}"),), own
 
 
 def _calls(graph: DependencyGraph) -> Iterator[_Found]:
@@ -204,14 +188,15 @@ def _calls(graph: DependencyGraph) -> Iterator[_Found]:
         times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
         most = size_text(float(size.max()))
         text = f"{_list_of(graph, names)} {times:,} times in a row, each with at most {most}"
-        yield text, tuple(("--remove", f"op={exact_glob(graph.names[name])}") for name in names), rows
+        yield text, tuple(("--remove", f"op={naming.exact_glob(graph.names[name])}") for name in names), rows
 
 
 def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the operators without device work that are short and follow each other, each name of them many times."""
     acts, ops = graph.activities, _outermost(graph)
     usual = pd.Series(acts.duration[ops]).groupby(acts.name[ops]).transform("median").to_numpy()
-    apart = names_that(is_autograd_node, graph.names)[acts.name] | graph.tree.around(acts.kind == ActivityKind.LAUNCH)
+    apart = graph.tree.around(acts.kind == ActivityKind.LAUNCH)
+    apart = apart | naming.names_that(naming.is_autograd_node, graph.names)[acts.name]
     short = (usual < LIMITS.launch_ns) & ~apart[ops]
     run = np.append(0, np.cumsum((np.diff(short) != 0) | (np.diff(acts.lane[ops]) != 0)))[short]
     own = pd.DataFrame({"run": run, "name": acts.name[ops[short]], "row": ops[short]})
@@ -223,9 +208,9 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     if len(rows):
         usual_us = float(np.median(acts.duration[rows])) / 1000
         text = f"{_list_of(graph, names)} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
-        globs = [exact_glob(graph.names[name]) for name in names]
+        globs = [naming.exact_glob(graph.names[name]) for name in names]
         pauses = np.unique(acts.name[graph.edges.target[untraced_edges(graph)] >> 1])
-        before = [exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
+        before = [naming.exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
         words = [*(f"op={each}:0" for each in globs), *(f"kind=untraced,before={each}:0" for each in before)]
         yield text, tuple(("--scale", word) for word in words), rows
 
@@ -233,11 +218,11 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
 def _compiling(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the regions in which code is compiled, if most steps have some."""
     acts = graph.activities
-    compiles = names_that(is_compiling, graph.names)[acts.name] & of_kinds(acts.kind, OPERATORS)
+    compiles = naming.names_that(naming.is_compiling, graph.names)[acts.name] & of_kinds(acts.kind, OPERATORS)
     rows = graph.tree.outermost(compiles)
     steps, count = len(np.unique(acts.step[rows][acts.step[rows] >= 0])), len(graph.steps)
     if steps > max(1, MOST * count):
-        globs = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+        globs = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
         where = "every step" if steps == count else f"{steps:,} of {count:,} steps"
         yield f"Code is compiled anew in {where}", tuple(("--scale", f"op={glob}:0") for glob in globs), rows
 
@@ -259,17 +244,16 @@ def _list_of(graph: DependencyGraph, names: list[int]) -> str:
 def _single(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the matrix products that run in single precision on the general cores of a device."""
     acts = graph.activities
-    is_single = names_that(is_single_precision, graph.names)[acts.name] & acts.on_device
+    is_single = naming.names_that(naming.is_single_precision, graph.names)[acts.name] & acts.on_device
     rows = np.flatnonzero(is_single & (acts.kind == ActivityKind.COMPUTATION))
     if not acts.duration[rows].any():
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
     names, at = np.unique(acts.name[rows], return_inverse=True)
-    which = "the largest: " * (len(names) > 1) + in_short(
-        graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]]
-    )
+    longest = names[np.bincount(at, acts.duration[rows]).argmax()]
+    which = "the largest: " * (len(names) > 1) + in_short(graph.names[longest])
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
-    yield f"{text} ({which})", (("--scale", f"kind=computation,regex={SINGLE_PRECISION}:0.5"),), rows
+    yield f"{text} ({which})", (("--scale", f"kind=computation,regex={naming.SINGLE_PRECISION}:0.5"),), rows
 
 
 def _types(results: Results) -> str:
@@ -294,7 +278,7 @@ def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
         reached = f"{'up to ' if row['at_most'] else ''}{share_text(row['roof_percent'])}"
         text = f"{in_short(name)} reaches {reached} of the device's {peak} ({row['shapes']})"
         rows = np.flatnonzero(graph.activities.name == list(graph.names).index(name))
-        yield text, (("--scale", f"op={exact_glob(name)},kind=computation:{1 - row['part']:.4f}"),), rows
+        yield text, (("--scale", f"op={naming.exact_glob(name)},kind=computation:{1 - row['part']:.4f}"),), rows
 
 
 def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
@@ -302,8 +286,8 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     rows = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
-    own = names_that(lambda name: ELEMENTWISE in name, graph.names)[acts.name[rows]]
-    apart = np.append(graph.tree.inside(names_that(is_optimizer, graph.names)[acts.name]), False)
+    own = naming.names_that(lambda name: naming.ELEMENTWISE in name, graph.names)[acts.name[rows]]
+    apart = np.append(graph.tree.inside(naming.names_that(naming.is_optimizer, graph.names)[acts.name]), False)
     sizes = argument_texts(graph, ["grid", "block"], rows[own]).values()
     size = pd.factorize(np.array([None if None in both else str(both) for both in zip(*sizes, strict=True)], object))[0]
     key = np.full(len(rows), -1)
@@ -311,12 +295,12 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     follows = (key[1:] == key[:-1]) & (key[1:] >= 0) & (np.diff(acts.lane[rows]) == 0)
     run = np.append(0, np.cumsum(~follows))
     total = acts.duration[rows[own]].sum()
-    if not follows.any() or names_that(is_compiled_region, graph.names).any():
+    if not follows.any() or naming.names_that(naming.is_compiled_region, graph.names).any():
         return
     factor = pd.Series(acts.duration[rows[own]]).groupby(run[own]).max().sum() / total
     share = share_text(100 * total / acts.duration[rows].sum())
     text = f"Elementwise kernels are {share} of the device's work, many in a row with one size"
-    yield text, (("--scale", f"kind=computation,name=*{ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
+    yield text, (("--scale", f"kind=computation,name=*{naming.ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
 
 
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {

@@ -16,16 +16,19 @@ from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps, usual_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls, without_first_calls
 from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.path_segments import Bound, Segments, bound_of
+from htagraph.queries.paths import CriticalPath
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State
 from htagraph.whatif.changes.free_dataloader import free_dataloader
@@ -35,10 +38,7 @@ from htagraph.whatif.changes.scale_network import scale_network
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
-    from htagraph.core.arrays import Array
     from htagraph.findings.finding import Claim
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["CLOCKS", "FREE", "LAUNCHES", "Results"]
 
@@ -59,7 +59,6 @@ CLOCKS = Table(
     Col("drift_ppm uncertainty_us residual_us", doc="NaN where no collective says anything"),
     Col("collectives", "int64", "how many the estimate rests on"),
 )
-
 
 FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
     "host": (infinite_host, "--infinite-host"),

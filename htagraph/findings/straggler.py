@@ -25,7 +25,6 @@ _CAUSES = {
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
 
-
 _FREES = {
     "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
     "network": "communication",

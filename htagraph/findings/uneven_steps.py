@@ -26,7 +26,6 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
 
-
 _Long: TypeAlias = tuple[Array, Array, Array]
 """Of the steps of a rank: their numbers; how much longer than usual each takes, ns, 0 where it is not far longer; which
 neither warm up nor lie at the edge of the recording, where they may be long for that."""

@@ -47,19 +47,9 @@ OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPL
 CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
 FINDINGS: tuple[Finding, ...] = (
-    NOTHING_RECORDED,
-    *OF_PATH,
-    *CHANGES_OF_JOB[:-1],
-    WAITING,
-    DEVICE_IDLE,
-    RECORDED,
-    DAMAGED,
-    NO_DEVICE_WORK,
-    UNEVEN_STEPS,
-    UNKNOWN_CLOCKS,
-    UNMATCHED,
-    RANKS_MISSING,
-)
+    NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], WAITING, DEVICE_IDLE, RECORDED, DAMAGED, NO_DEVICE_WORK,
+    UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
+)  # fmt: skip
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}
 ROWS: Final = Table(
@@ -242,9 +232,8 @@ def _without_gain(claim: Claim, sent_us: float) -> Claim:
     """Return a claim, without gain and advice if it is that transfers bound the job, and fewer of them gain more."""
     if claim.says != BOUND.name or claim.about != "communication" or claim.facts.get("free_us", 0.0) >= sent_us:
         return claim
-    return replace(
-        claim, facts={key: value for key, value in claim.facts.items() if key != "free_us"} | {"beside": True}
-    )
+    facts = {key: value for key, value in claim.facts.items() if key != "free_us"}
+    return replace(claim, facts=facts | {"beside": True})
 
 
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:

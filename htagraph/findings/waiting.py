@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from htagraph.analyses.stragglers import stragglers
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, ranks_text, shares_text, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
+from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.straggler import Difference
 
 __all__ = ["WAITING", "are_waits_known", "waits_evidence"]
@@ -69,8 +71,6 @@ def _why(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
-    from htagraph.queries.compare import ENOUGH_STEPS  # here, as other commands do without
-
     if claim.facts["ranks"]:
         return f"Compare {ranks_text(claim.facts['ranks'])} with the others: their node, devices and inputs."
     if claim.facts["staged"]:
@@ -80,8 +80,6 @@ def _advice(claim: Claim) -> str:
 
 def waits_evidence(results: Results, _claim: Claim) -> Evidence:
     """Return what proves that ranks wait for each other: for whom, why, and where longest."""
-    from htagraph.analyses.stragglers import stragglers
-
     ranks = results.slow.to_frame()
     bars = [Bar(f"rank {rank}", us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
     bars.sort(key=lambda bar: int(bar.word.split()[1]))

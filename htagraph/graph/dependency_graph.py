@@ -27,6 +27,7 @@ from htagraph.graph.measures.waits import Waits, waits_of
 from htagraph.graph.selection import Selection
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
+from htagraph.trace.kineto.events import Event
 from htagraph.trace.readers import reader_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
     from htagraph.graph.matches import Matches
     from htagraph.graph.selection import Criteria
-    from htagraph.trace.kineto.events import Event
 
 __all__ = ["DependencyGraph", "check"]
 

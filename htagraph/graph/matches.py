@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Matches", "with_joins"]
 
-
 _PAIR: Final = "send_recv"
 
 

@@ -10,7 +10,7 @@ import fnmatch
 import html
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict
 
@@ -23,8 +23,6 @@ from htagraph.core.naming import exact_glob, is_backward, is_gradient_ready, nam
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
     from typing_extensions import Unpack
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Criteria", "IntSelector", "Mask", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
 ]  # fmt: skip
-
 
 _SHOWN_NUMBERS = 32
 """How many ranks or steps an error message lists. Chosen: four lines of a terminal. Doubled, eight lines hide what is

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.step_change import StepChange, step_change
 from htagraph.core.errors import printable
+from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import time_text
 from htagraph.graph.load import load
 from htagraph.trace.discover import runs_of
@@ -17,8 +18,6 @@ __all__ = ["assert_no_slower", "comment", "plain"]
 
 _BAR = 24
 """Characters of the longest bar. Chosen: a line of the figure fits beside a name on a telephone. Doubled, no."""
-_CAUSES = 4
-"""Sentences that are shown. Chosen: a screen. Doubled, the comment hides those of people."""
 _MIN_SHARE = 0.02
 """Share of the largest change from which a category has a bar. Chosen: less is no whole character. Doubled, bars of one
 character vanish."""
@@ -56,7 +55,7 @@ def comment(
     figure = [f"{key:<15}{_signed(us):>10}  {bar}" for key, us, bar in pairs]
     if figure:
         lines += ["", f"Where the change lies on the critical path, per {unit}:", "", "```text", *figure, "```"]
-    lines += ["", *(f"- {plain(sentence)}" for sentence in result.sentences()[:_CAUSES])]
+    lines += ["", *(f"- {plain(sentence)}" for sentence in result.sentences()[:MAX_LISTED])]
     return "\n".join(lines) + "\n"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from htagraph.output.validation import Validation
 
 __all__ = [
-    "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",
+    "FORMATS", "frames_of", "plain", "render_report", "render_summary", "render_validation", "to_json",
 ]  # fmt: skip
 
 FORMATS = ("table", "json", "csv", "md")
@@ -131,13 +131,7 @@ def frames_of(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
         first = {"figures": pd.DataFrame(figures)} if figures else {}
         sentences = {"conclusions": pd.DataFrame({"sentence": result.sentences})}
         return {"inputs": result.inputs, **first, **result.tables, "issues": result.issues, **sentences}
-    frames = {"issues": result.files, "support": result.support}
-    return frames if result.arguments is None else {**frames, "arguments": result.arguments}
-
-
-def own_tables(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
-    """Return the tables that a command makes itself: without what was read, repaired and concluded."""
-    return result.tables if isinstance(result, Report | Summary) else frames_of(result)
+    return result.tables
 
 
 def to_json(envelope: dict[str, Any]) -> str:

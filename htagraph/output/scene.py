@@ -43,7 +43,6 @@ COUNT, GB_S, BYTES = "count", "GB/s", "bytes"
 NO_NUMBER: Final = -(2**63)
 """The duration of what has none, such as an instant."""
 
-
 Order: TypeAlias = Callable[[Lane, int], Any]
 """What lanes are sorted by, from a lane and how many slices it has; equal ones stay in the order of their numbers."""
 

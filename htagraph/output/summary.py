@@ -37,10 +37,7 @@ _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
     Col("rank steps", "int64"),
     Col("period_us", doc="median from a step's start to the next; NaN for one step", heading="start to start_us"),
-    Col(
-        "median_us min_us max_us",
-        doc="until all work of a step is over; steps overlap where the host is ahead",
-    ),
+    Col("median_us min_us max_us", doc="until all work of a step is over; steps overlap where the host is ahead"),
 )
 _KERNELS = Table(
     "What takes the most time by kind, all ranks (share of the time of all of these)",
@@ -96,10 +93,9 @@ class Summary:
         """Return the verdict and the time by rank, as notebooks show them."""
         sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.verdict)
         time_by_rank = self.brief().get("temporal_breakdown")
-        table = (
-            "" if time_by_rank is None else time_by_rank.to_html(index=False, border=0, float_format="{:,.1f}".format)
-        )
-        caption = f"<b>Time by rank</b>{table}" if table else ""
+        caption = ""
+        if time_by_rank is not None:
+            caption = f"<b>Time by rank</b>{time_by_rank.to_html(index=False, border=0, float_format='{:,.1f}'.format)}"
         return f"<div><b>Verdict</b><ul>{sentences}</ul>{caption}</div>"
 
     def plot(self) -> Figure:

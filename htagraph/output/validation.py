@@ -13,6 +13,7 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.findings.limits import MIN_PERCENT
 from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
@@ -32,8 +33,6 @@ _ARGUMENTS = Table(CHECKED.title, Col("rank", "int64"), *CHECKED.cols)
 _MIN_LINKED_SHARE = 0.99
 """Share of launches or collectives that are linked; chosen: a few are always cut off by the ends of the recording.
 Doubled, everything would be called partly supported."""
-_MAX_UNEXPLAINED_PERCENT = 2.0
-"""Percent of the critical path; chosen: less does not change a prediction. Doubled, 2 to 4 % go without a warning."""
 
 _SHAPE_KEYS = ("Input Dims", "Input dims")
 """Arguments of operators: today's profilers write the first, those before 2022 the second."""
@@ -56,11 +55,15 @@ class Validation:
     arguments: pd.DataFrame | None = None
     """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
 
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name."""
+        frames = {"issues": self.files, "support": self.support}
+        return frames if self.arguments is None else frames | {"arguments": self.arguments}
+
     def to_dict(self) -> dict[str, Any]:
         """Return what ``--format json`` prints."""
-        frames = {"issues": self.files, "support": self.support}
-        frames |= {} if self.arguments is None else {"arguments": self.arguments}
-        rows = {name: frame.to_dict("records") for name, frame in frames.items()}
+        rows = {name: frame.to_dict("records") for name, frame in self.tables.items()}
         head = {"schema_version": SCHEMA_VERSION, "tool": "htagraph", "command": "validate", "usable": self.usable}
         return head | rows
 
@@ -116,9 +119,7 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ..
     ranks = setting(graph, "ranks") if communicating else ""
     return (
         Check("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some, ranks),
-        Check(
-            "critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < _MAX_UNEXPLAINED_PERCENT, gaps
-        ),
+        Check("critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < MIN_PERCENT, gaps),
     )
 
 
@@ -209,13 +210,9 @@ def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
     traces = [trace for _, trace in sorted(graph.traces.items())]
     # a reader may have left the frames of modules out of a large file
     with_modules = [trace.facts.has_stacks or any(map(is_module_frame, trace.names)) for trace in traces]
+    with_shapes = [_has_shapes(graph, trace) for trace in traces]
     return (
-        _on_ranks(
-            "roofline, kernels by shape",
-            [_has_shapes(graph, t) for t in traces],
-            "input shapes",
-            setting(graph, "shapes"),
-        ),
+        _on_ranks("roofline, kernels by shape", with_shapes, "input shapes", setting(graph, "shapes")),
         _on_ranks("module_breakdown", with_modules, "frames of modules", setting(graph, "modules")),
         _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", setting(graph, "memory")),
         *_sync_checks(traces, setting(graph, "records")),

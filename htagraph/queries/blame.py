@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of
+from htagraph.core.arrays import Array, inverse_of, joined
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, EDGES, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.statistics import others_median
@@ -157,10 +157,8 @@ def _others(graph: DependencyGraph, own: Array) -> npt.NDArray[np.float64]:
     for rank, shared in zip(graph.ranks, (np.bincount(role)[role] > 1).tolist(), strict=True):
         of_rank = acts.of_rank(rank)
         known = np.bincount(acts.name[of_rank][~alone[of_rank]], minlength=len(graph.names)) > 0
-        extra = alone[of_rank] & (
-            known[acts.name[of_rank]] | (shared & (acts.kind[of_rank] < ActivityKind.HOST_COMMUNICATION))
-        )
-        others[of_rank.start + np.flatnonzero(extra)] = 0
+        extra = known[acts.name[of_rank]] | (shared & (acts.kind[of_rank] < ActivityKind.HOST_COMMUNICATION))
+        others[of_rank.start + np.flatnonzero(alone[of_rank] & extra)] = 0
     return others
 
 
@@ -256,22 +254,17 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)
     if not len(late):
         return sums, root
-    count = graph.vertex_count
-    has = chains.before >= 0
     offsets, sources = chains.forest
-    nothing, zero, into = (
-        np.zeros(count, np.int64),
-        np.zeros(len(sources), np.int64),
-        np.arange(len(sources), dtype=np.int32),
-    )
-    order = graph.replay_order
-    root[late] = traverse.schedule(order, offsets, into, sources, zero, nothing, np.arange(count))[2 * late]
+    into, nothing = np.arange(len(sources), dtype=np.int32), np.zeros(graph.vertex_count, np.int64)
+
+    def summed(lags: Array, first: Array) -> Array:
+        return traverse.schedule(graph.replay_order, offsets, into, sources, lags, nothing, first)[2 * late]
+
+    root[late] = summed(np.zeros(len(sources), np.int64), np.arange(graph.vertex_count))
     for cause in range(1, len(CAUSES)):
         excess = np.where(chains.cause == cause, chains.excess, 0)
         if excess.any():
-            sums[cause, late] = traverse.schedule(order, offsets, into, sources, excess[has], nothing, nothing)[
-                2 * late
-            ]
+            sums[cause, late] = summed(excess[chains.before >= 0], nothing)
     return sums, root
 
 
@@ -289,16 +282,13 @@ def _without_what_was_not_recorded(graph: DependencyGraph, waits: Waits, blame: 
     later = np.where(begun >= 0, begin[begun] - begin[waits.rank], 0)
     later[later <= spans.usual_ns] = 0
     taken = np.where(blame.cause == _NONE, np.minimum(blame.charged, later[blame.row]), 0)
-    some = np.flatnonzero(taken)
-    left = np.flatnonzero(blame.charged > taken)
-    return Blame(
-        np.concatenate([blame.row[left], blame.row[some]]),
-        np.concatenate([blame.rank[left], np.full(len(some), -1)]),
-        np.concatenate([blame.cause[left], np.full(len(some), _RECORDING)]),
-        np.concatenate([(blame.charged - taken)[left], taken[some]]),
-        np.concatenate([blame.depth[left], blame.depth[some]]),
-        np.concatenate([blame.arrival[left], blame.arrival[some]]),
-    )
+    left, some = np.flatnonzero(blame.charged > taken), np.flatnonzero(taken)
+    nobody, recording, charged = np.full(len(some), -1), np.full(len(some), _RECORDING), blame.charged - taken
+    parts = [
+        (blame.row[left], blame.rank[left], blame.cause[left], charged[left], blame.depth[left], blame.arrival[left]),
+        (blame.row[some], nobody, recording, taken[some], blame.depth[some], blame.arrival[some]),
+    ]
+    return Blame(*joined(parts, 6))
 
 
 def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tuple[tuple[Array, ...], Array]:
@@ -333,9 +323,7 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
         stretches.append((row, acts.rank[at], np.full(len(row), _NETWORK), slower[met], np.full(len(row), depth), at))
         apart = ~_released_together(waits, met, row)
         row, at = row[apart], waits.late[met[apart]]
-    if not stretches:
-        return tuple(np.zeros(0, np.int64) for _ in range(6)), begun
-    return tuple(np.concatenate(column).astype(np.int64) for column in zip(*stretches, strict=True)), begun
+    return tuple(joined(stretches, 6)), begun
 
 
 def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.bool_]:
@@ -361,15 +349,13 @@ def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, w
     """Return each wait split among its keys (row, rank, cause) by their excess, the rest to the rank that came last."""
     charged, given = _split(keys[:, 0], excess, waits.wait)
     rest = np.flatnonzero((waits.wait > given) & (waits.late >= 0))
-    some = np.flatnonzero(charged)
-    return Blame(
-        np.concatenate([keys[some, 0], rest]),
-        np.concatenate([keys[some, 1], graph.activities.rank[waits.late[rest]]]),
-        np.concatenate([keys[some, 2], np.full(len(rest), _NONE)]),
-        np.concatenate([charged[some], waits.wait[rest] - given[rest]]),
-        np.concatenate([where[0][some], np.zeros(len(rest), np.int64)]),
-        np.concatenate([where[1][some], waits.late[rest]]),
-    )
+    some, late = np.flatnonzero(charged), waits.late[rest]
+    none, at_once = np.full(len(rest), _NONE), np.zeros(len(rest), np.int64)
+    parts = [
+        (*keys[some].T, charged[some], where[0][some], where[1][some]),
+        (rest, graph.activities.rank[late], none, waits.wait[rest] - given[rest], at_once, late),
+    ]
+    return Blame(*joined(parts, 6))
 
 
 def _split(row: Array, excess: Array, wait: Array) -> tuple[Array, Array]:

@@ -15,20 +15,12 @@ from htagraph.core.parents import ancestors, deepest_first, depth_first
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import only_waiting
 
-__all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
+__all__ = ["OwnerOf", "kind_words", "statistics", "time_by_owner"]
 
 OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
 """Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
-OWNED = {
-    "count": "int64", "host_us": "float64", "host_self_us": "float64", "device_count": "int64",
-    "device_us": "float64", "device_total_us": "float64", "share_percent": "float64",
-}  # fmt: skip
-"""The figures of a group of owners, and their types."""
-STATISTICS = {
-    "count": "int64", "total_us": "float64", "mean_us": "float64", "min_us": "float64", "max_us": "float64",
-    "std_us": "float64",
-}  # fmt: skip
-"""The columns that `statistics` adds, and their types."""
+_SUMMED = ("count", "host_us", "host_self_us", "device_count", "device_us", "device_total_us")
+"""The figures of a group of owners."""
 
 
 def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -39,10 +31,9 @@ def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     one).
     """
     table = durations.groupby(list(keys), sort=False)["ns"].agg(["count", "sum", "mean", "min", "max", "std"])
-    table = table.set_axis(list(STATISTICS), axis=1).reset_index()
-    of_time = [column for column in STATISTICS if column.endswith("_us")]
-    table[of_time] = table[of_time].astype("float64").fillna(0.0) / 1000
-    return table.astype(STATISTICS)
+    times_us = table.drop(columns="count").astype("float64").fillna(0.0) / 1000
+    times_us.columns = pd.Index(["total_us", "mean_us", "min_us", "max_us", "std_us"])
+    return table[["count"]].join(times_us).reset_index()
 
 
 def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:
@@ -58,7 +49,7 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
 
     Returns:
         One row per rank and group, and one per rank for what has no owner: ``rank`` (int64), ``owner`` (int64: an
-        activity of the group, -1 for none) and the columns of `OWNED`. Rows come by rank, most device time first,
+        activity of the group, -1 for none), `_SUMMED` and ``share_percent``. Rows come by rank, most device time first,
         then most self time, then by owner.
     """
     acts = graph.activities
@@ -136,13 +127,10 @@ def _outermost(owners: Array, above: Array, group: Array) -> Array:
 
 def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["rank", "group"]
-    table = rows.groupby(keys, as_index=False, sort=False).agg(
-        {"owner": "first"} | dict.fromkeys([column for column in rows.columns if column in OWNED], "sum")
-    )
+    table = rows.groupby(keys, as_index=False, sort=False).agg({"owner": "first"} | dict.fromkeys(_SUMMED, "sum"))
     order = ["device_us", "host_self_us"]
     table = table.sort_values(["rank", *order, "owner"], ascending=[True, False, False, True], ignore_index=True)
     busy = table.groupby("rank")["device_us"].transform("sum")
     table["share_percent"] = 100 * table["device_us"] / busy.where(busy > 0)
-    of_time = [column for column in OWNED if column.endswith("_us")]
-    table[of_time] = table[of_time].astype("float64") / 1000
-    return table.drop(columns="group").astype({"rank": "int64", "owner": "int64", **OWNED})
+    of_time = [column for column in _SUMMED if column.endswith("_us")]
+    return table.drop(columns="group").assign(**{column: table[column] / 1000 for column in of_time})

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.statistics import CHANCE, MAD_TO_DEVIATION, MOST, SEVERAL, others_median, upper_quantile
 
-__all__ = ["ENOUGH_STEPS", "SURE_ERRORS", "Excess", "Parts", "compare", "slow_steps"]
+__all__ = ["ENOUGH_STEPS", "MEDIAN_VARIANCE", "SURE_ERRORS", "Excess", "Parts", "compare", "slow_steps"]
 
 Parts: TypeAlias = Callable[[Array], tuple[Array, Array]]
 """What the draws of some units, given by position, consist of, ns: time of work that no other unit does then, by unit
@@ -56,7 +56,7 @@ _FEW_PEERS = 3
 """Other ranks up to which their spread alone is no measure of how much ranks differ: of three values it is often far
 too small or too large. Chosen; measured as above. Doubled, noise that lasts makes 3.5 % false stragglers of 8 ranks
 instead of 1 %."""
-_MEDIAN_VARIANCE = 1.57
+MEDIAN_VARIANCE = 1.57
 """Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
 ENOUGH_STEPS = 5
 """Up to so many steps the spread is the standard deviation; beyond, the median deviation, which no outlier changes, and
@@ -98,9 +98,8 @@ class Excess:
 
 
 def compare(
-    times: Array, roles: Array | None = None, *, work: Array | None = None,
-    parts: Parts | None = None,
-) -> Excess:  # fmt: skip
+    times: Array, roles: Array | None = None, *, work: Array | None = None, parts: Parts | None = None
+) -> Excess:
     """Return how much longer each unit takes than its peers, the other units of its role, and whether by chance.
 
     Args:
@@ -183,9 +182,8 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
     It is so more than once, and only it; no unit differs as much in the other draws, as units do where draws vary.
     """
     own, extra = beyond > 0, _beyond(alone)
-    delays = np.concatenate(
-        [extra[:, :1], extra[:, :-1]], axis=1
-    )  # behind a draw's last collective, it delays the next
+    # behind a draw's last collective, it delays the next
+    delays = np.concatenate([extra[:, :1], extra[:, :-1]], axis=1)
     own &= np.maximum(extra, delays) >= MOST * beyond
     own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
     units = np.flatnonzero(own.any(axis=1))
@@ -269,7 +267,7 @@ def _errors(differences: Array, typical: Array) -> npt.NDArray[np.float64]:
         spread = MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
         spread *= np.sqrt(count / (count - 1))
     usual = float(np.median(spread))
-    return np.maximum(spread, usual) * np.sqrt(_MEDIAN_VARIANCE / count) * _lengthened(differences, typical, usual)
+    return np.maximum(spread, usual) * np.sqrt(MEDIAN_VARIANCE / count) * _lengthened(differences, typical, usual)
 
 
 def _lengthened(differences: Array, typical: Array, spread: float) -> float:

@@ -46,7 +46,7 @@ def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:
     """Return what was repaired, dropped or unmatched; the columns are those of `Summary.issues`."""
     return pd.DataFrame(
         [(issue.rank, _utf8(issue.file), issue.what, issue.detail, issue.count) for issue in graph.issues],
-        columns=["rank", "file", "what", "detail", "count"],
+        columns=list(ISSUES.types)[:-1],
     )
 
 
@@ -70,8 +70,7 @@ def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
             trace.facts.world_size if trace else 0, ", ".join(in_runs(steps[steps >= 0], 2)),
             sum(trace.counts.values()) if trace else 0, len(start), _when(start), span / 1000,
         ))  # fmt: skip
-    columns = ["rank", "file", "device", "world_size", "steps", "events", "activities", "start_utc", "span_us"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=list(INPUTS.types)[:-1])
 
 
 def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:

@@ -6,13 +6,14 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, inverse_of, marked
+from htagraph.core.arrays import Array, coded, inverse_of, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
@@ -139,11 +140,8 @@ def interruption_time(graph: DependencyGraph) -> OwnTime:
     """
     found = interrupted(graph)
     inside = found.edge >= 0
-    edges, fixed, gaps = _of_streams(graph, found)
-    return OwnTime(
-        np.concatenate((found.edge[inside], edges)), np.concatenate((found.usual[inside], fixed)),
-        np.concatenate((found.vertex[~inside], gaps)),
-    )  # fmt: skip
+    of_threads = (found.edge[inside], found.usual[inside], found.vertex[~inside])
+    return OwnTime(*joined([of_threads, _of_streams(graph, found)], 3))
 
 
 class InterruptedRanks(NamedTuple):
@@ -188,7 +186,7 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
     return InterruptedRanks(*_pattern(*_stopped(list(unions.values()), begin, stop)), shares)
 
 
-def _stretches(graph: DependencyGraph, least: int) -> tuple[Array, ...]:
+def _stretches(graph: DependencyGraph, least: int) -> Sequence[Array]:
     """Return (edge or -1, moment of its end, owner or -1, ns) of each stretch of host code of `least` ns or more."""
     edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
     rows = np.flatnonzero((edges.lag >= least) & (edges.kind == EdgeKind.BODY))
@@ -196,12 +194,8 @@ def _stretches(graph: DependencyGraph, least: int) -> tuple[Array, ...]:
     gaps = edges.target[untraced_edges(graph)].astype(np.int64)
     gaps = gaps[graph.gap[gaps] >= least]
     none = np.full(len(gaps), -1)
-    return (
-        np.concatenate((rows, none)),
-        np.concatenate((edges.target[rows].astype(np.int64), gaps)),
-        np.concatenate((edges.activity[rows].astype(np.int64), none)),
-        np.concatenate((edges.lag[rows], graph.gap[gaps])),
-    )
+    inside = (rows, edges.target[rows], edges.activity[rows], edges.lag[rows])
+    return joined([inside, (none, gaps, none, graph.gap[gaps])], 4)
 
 
 def _may_count(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.bool_]:
@@ -252,7 +246,7 @@ def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
     return True
 
 
-def _usual(graph: DependencyGraph, stretches: tuple[Array, ...], long: Array) -> tuple[Array, Array]:
+def _usual(graph: DependencyGraph, stretches: Sequence[Array], long: Array) -> tuple[Array, Array]:
     """Return (what each long stretch takes as a rule, ns, -1 if unknown or as long; which are far longer)."""
     acts = graph.activities
     _, vertex, owner, length = stretches
@@ -340,6 +334,6 @@ def _pattern(stopped: Array, length: Array) -> tuple[Literal["in turn", "togethe
     return ("in turn", going) if is_usual else ("", 0)
 
 
-def _chosen(stretches: tuple[Array, ...], rows: Array, usual: Array) -> Interruptions:
+def _chosen(stretches: Sequence[Array], rows: Array, usual: Array) -> Interruptions:
     edge, vertex, owner, length = (column[rows] for column in stretches)
     return Interruptions(edge, vertex, owner, length, usual)

@@ -16,6 +16,7 @@ from htagraph.core.flops import cost_of, element_bytes, flop_formula, is_complex
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
 from htagraph.core.naming import COPY, is_optimizer, kernel_kind, kernel_library, names_that
 from htagraph.core.parents import nearest
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
@@ -41,9 +42,6 @@ TABLE = Table(
 
 _decoded = msgspec.json.Decoder().decode
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
-_CALLED = 0.5
-"""An operator on the host does not work itself if one that it calls moves this share of its bytes. Chosen: others make
-room for results, fill them, or convert a scalar. Doubled, those that change their input's layout first count twice."""
 _BACKWARD_WORK = 2
 """How many times the work of a forward operator its backward has: a gradient for the input and one for the weight, each
 a product as large as that of the forward. Doubled, rates of backward kernels without shapes of their own double."""
@@ -228,13 +226,11 @@ def kernel_costs(graph: DependencyGraph) -> pd.DataFrame:
     flop, moved = np.where(beside, 0, values[:, 0]) * part, values[:, 1] * part
     _say_sizes(graph, rows, moved)
     library = _libraries(graph)
-    return TABLE.frame(
-        {
-            "activity": rows, "time_us": took / 1000, "kind": kind, "flop": flop, "bytes": moved,
-            "element_bytes": np.nan_to_num(values[:, 2]).astype(np.int64), "operator": operator, "backward": backward,
-            "library": library[acts.name[rows]],
-        }
-    )  # fmt: skip
+    return TABLE.frame({
+        "activity": rows, "time_us": took / 1000, "kind": kind, "flop": flop, "bytes": moved,
+        "element_bytes": np.nan_to_num(values[:, 2]).astype(np.int64), "operator": operator, "backward": backward,
+        "library": library[acts.name[rows]],
+    })  # fmt: skip
 
 
 def _libraries(graph: DependencyGraph) -> Array:
@@ -263,7 +259,7 @@ def _operators(graph: DependencyGraph, rows: Ints) -> tuple[Ints, Array, Array]:
     operator[host & (operator != rows) & ~main] = -1  # an operator on the host without shapes is no part of another
     inner_moved, ops = np.zeros(len(acts)), np.flatnonzero((acts.kind == ActivityKind.OP) & (acts.parent >= 0))
     np.maximum.at(inner_moved, acts.parent[ops], moved[ops])
-    operator[host & ~counted[rows] & (inner_moved[rows] >= _CALLED * moved[rows])] = -1  # others do its work
+    operator[host & ~counted[rows] & (inner_moved[rows] >= MOST * moved[rows])] = -1  # others do its work
     lacks = (operator < 0) & ~host
     above = tree.parent.copy()
     edges = graph.edges.kind == EdgeKind.AUTOGRAD
@@ -282,9 +278,7 @@ def _kinds(graph: DependencyGraph, rows: Ints, operator: Ints) -> Array:
     updates = names_that(is_optimizer, graph.names)[acts.name]
     if updates.any():
         inside = (updates | graph.tree.inside(updates))[rows]
-        kind[inside & of_kinds(kind, [each for each in KernelKind if each is not KernelKind.COPY])] = (
-            KernelKind.OPTIMIZER
-        )
+        kind[inside & (kind != KernelKind.COPY)] = KernelKind.OPTIMIZER
     kind[of_kinds(acts.kind[rows], COMMUNICATION)] = KernelKind.COLLECTIVE
     return kind
 

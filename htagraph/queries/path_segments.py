@@ -14,6 +14,7 @@ from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKi
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import in_data_loader
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "Segments", "bound_of", "segments_of", "totals"]
 
-_MIN_WAIT_SHARE = 0.05
-"""Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
-are 5 to 10 % slower than a step are not named as what bounds the job."""
 HOST_CATEGORIES = ("host", "launch", "sync")
 """Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
@@ -217,8 +215,8 @@ def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> t
     expected = int(inside.sum()) / max(1, len(ranks))
     _, call = np.unique(parts.activity[waits], return_inverse=True)
     lasts = np.bincount(call.ravel(), parts.length[waits])
-    waited = int((lasts >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum())
+    waited = int((lasts >= LIMITS.small * total / max(1.0, expected)).sum())
     share = 100 * float(lasts.sum()) / max(1, total)
     several = expected >= 2  # one wait may be by chance
-    often = several and share >= 100 * _MIN_WAIT_SHARE and waited >= MOST * expected
+    often = several and share >= 100 * LIMITS.small and waited >= MOST * expected
     return often or share >= 100 * MOST, (waited, round(expected))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,6 @@ from htagraph.queries.attribution import label_of, module_of, names_of, operator
 from htagraph.queries.path_segments import CATEGORIES, Segments, segments_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
     from plotly.graph_objects import Figure

@@ -156,19 +156,17 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
     activity = _running(graph, rank, trace, order)
     labels = [_device(*each) for each in zip(kind[first].tolist(), number[first].tolist(), strict=True)]
     moment = next((clock for clock in graph.clocks if clock.rank == rank), Clock(rank)).common(start)
-    return MEMORY_EVENTS.frame(
-        {
-            "rank": rank,
-            "device": pd.array(labels, dtype="str").take(np.cumsum(first) - 1),
-            "time_us": (moment - graph.origin_ns) / 1000,
-            "delta_bytes": delta,
-            "allocated_bytes": np.where(recorded_total < 0, _summed(delta, first), recorded_total),
-            "reserved_bytes": np.maximum(table.arg("total_reserved")[order], 0),
-            "address": table.arg("addr")[order],
-            "activity": activity,
-            "name": [graph.names[graph.activities.name[row]] if row >= 0 else "" for row in activity],
-        }
-    )
+    return MEMORY_EVENTS.frame({
+        "rank": rank,
+        "device": pd.array(labels, dtype="str").take(np.cumsum(first) - 1),
+        "time_us": (moment - graph.origin_ns) / 1000,
+        "delta_bytes": delta,
+        "allocated_bytes": np.where(recorded_total < 0, _summed(delta, first), recorded_total),
+        "reserved_bytes": np.maximum(table.arg("total_reserved")[order], 0),
+        "address": table.arg("addr")[order],
+        "activity": activity,
+        "name": [graph.names[graph.activities.name[row]] if row >= 0 else "" for row in activity],
+    })  # fmt: skip
 
 
 def _device(kind: int, number: int) -> str:

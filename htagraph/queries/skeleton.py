@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core import traverse
 from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.contraction import contract as contraction
 from htagraph.core.kinds import TRANSFERS
@@ -77,10 +78,9 @@ def skeleton_of(paths: WeightedPaths, graph: DependencyGraph, keep: Array | None
     made = contraction.contract(
         paths.order, paths.source, paths.target, paths.weights, terminal=terminal, bounds=paths.classes.bounds
     )
-    none = np.zeros(0, np.int64)
     return Skeleton(
         paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
-        paths.classes, graph.step_spans, MatchedMembers(none, none, none, none, none),
+        paths.classes, graph.step_spans, MatchedMembers.none(),
     )  # fmt: skip
 
 
@@ -115,6 +115,11 @@ class MatchedMembers:
     """The JOIN that its end waits for, as a number of `Skeleton.vertex`; -1 if it waits for no other member."""
     feeds: npt.NDArray[np.int64]
     """The first JOIN that waits for its arrival, in the same way; -1 if none does."""
+
+    @staticmethod
+    def none() -> MatchedMembers:
+        """Return those of a job without collectives."""
+        return MatchedMembers(*np.zeros((5, 0), np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +187,6 @@ class Skeleton:
         Args:
             factors: as in `times`.
         """
-        from htagraph.core import traverse
-
         time, unit = self._times(factors)
         weight, count = self._lengths(factors), len(self.vertex)
         offsets, leaving = traverse.counting_order(self.source, count)
@@ -281,8 +284,6 @@ class Skeleton:
         return self._schedule(self.weight @ numerators), unit
 
     def _schedule(self, weight: Array) -> npt.NDArray[np.int64]:
-        from htagraph.core import traverse
-
         count = len(self.vertex)
         nothing = np.zeros(count, np.int64)
         offsets = np.searchsorted(self.target, np.arange(count + 1))

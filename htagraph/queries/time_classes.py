@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, joined, marked
 from htagraph.core.contraction.net import UNBOUNDED, Weights
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.graph.activities import Edges
@@ -196,7 +196,7 @@ class Parts:
         if not self.also:
             return every[0]
         every += [(rows, np.full(len(rows), mask), amount) for rows, mask, amount in self.also]
-        position, masks, amount = (np.concatenate(column).astype(np.int64) for column in zip(*every, strict=True))
+        position, masks, amount = joined(every, 3)
         some = amount != 0
         return position[some], masks[some], amount[some]
 
@@ -367,22 +367,15 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
         offsets, entering = counting_order(target[: len(target) - len(heads)], count)
         several = np.diff(offsets)[vertex]
         into = entries_of(offsets, entering, vertex)
-    return (
-        source,
-        target,
-        rest,
-        (
-            np.concatenate(
-                [
-                    edge if every else np.searchsorted(live, edge),
-                    into,
-                    len(target) - len(heads) + np.searchsorted(heads, at_head),
-                ]
-            ),
-            np.concatenate([mask, np.repeat(gap_mask, several), head_mask]),
-            np.concatenate([amount, np.repeat(gap_amount, several), head_amount]),
-        ),
+    position, masks, amounts = joined(
+        [
+            (edge if every else np.searchsorted(live, edge), mask, amount),
+            (into, np.repeat(gap_mask, several), np.repeat(gap_amount, several)),
+            (len(target) - len(heads) + np.searchsorted(heads, at_head), head_mask, head_amount),
+        ],
+        3,
     )
+    return source, target, rest, (position, masks, amounts)
 
 
 def _weights(rest: Array, edge: Array, component: Array, amount: Array) -> Weights:

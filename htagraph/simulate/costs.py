@@ -138,9 +138,8 @@ def columns(job: Job, place: RankPlace, template: Template) -> InstructionColumn
 def _moved(kind: str, size: int, ranks: tuple[int, ...]) -> float:
     """Return the bytes that a rank sends in a collective of ring algorithms (as NCCL-tests count bus bandwidth)."""
     share = (len(ranks) - 1) / len(ranks)
-    return size * {"all_reduce": 2 * share, "all_gather": share, "reduce_scatter": share, "all_to_all": share}.get(
-        kind, 1.0
-    )
+    shares = {"all_reduce": 2 * share, "all_gather": share, "reduce_scatter": share, "all_to_all": share}
+    return size * shares.get(kind, 1.0)
 
 
 @dataclass

@@ -279,7 +279,6 @@ _BEFORE_NS, _AFTER_NS = 2_000_000, 50_000
 """ns that the recorded window begins before the first event and ends after the last. Chosen; doubling them lengthens
 the window, and moves no event."""
 
-
 _AMD_VERSIONS = {"hip_runtime_version": 60_200_000, "hip_driver_version": 60_200_000, "roctracer_version": 4.1}
 _CUDA_VERSIONS = {"cupti_version": 24, "cuda_runtime_version": 12040, "cuda_driver_version": 12040}
 

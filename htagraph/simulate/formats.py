@@ -20,7 +20,6 @@ from htagraph.simulate.template import NONE, Template, TemplateEvent
 _GRID_SECONDS: Final = 7_889_238
 """Three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)."""
 
-
 A100: Final = {
     "totalGlobalMem": 85_100_068_864, "computeMajor": 8, "computeMinor": 0, "maxThreadsPerBlock": 1024,
     "maxThreadsPerMultiprocessor": 2048, "regsPerBlock": 65536, "warpSize": 32, "sharedMemPerBlock": 49152,
@@ -74,7 +73,6 @@ STYLES: Final[dict[Era, Style]] = {
     "2026": Style(1_780_300_000, base_first=True, metadata_first=True, groups="seq", absolute_stream=True, graphs=True),
 }
 
-
 _STREAM_IDS = tuple(STREAMS.values())
 _FIRST_PID, _PID_STRIDE, _TID_STRIDE = 41_000, 173, 137  # chosen: look like a host's ids; no analysis depends on them
 _MAX_RANKS_SHOWN = 30
@@ -115,9 +113,8 @@ def group_args(writer: Writer, event: TemplateEvent, *, on_host: bool) -> str:
     mode = writer.style.groups
     count = event.size // 2  # a BFloat16 has two bytes
     size = len(group.ranks)
-    sent, received = {"all_gather": (count // size, count), "reduce_scatter": (count, count // size)}.get(
-        event.kind, (count, count)
-    )
+    uneven = {"all_gather": (count // size, count), "reduce_scatter": (count, count // size)}
+    sent, received = uneven.get(event.kind, (count, count))
     parts = [
         f'"Collective name": "{COLLECTIVES[event.kind].recorded}"',
         f'"In msg nelems": {sent}',
@@ -400,11 +397,8 @@ def launch_flow(writer: Writer, event: TemplateEvent, row: int) -> Slot:
         place, phase = (writer.device, writer.stream(event.lane)), "f"
     else:
         place, phase = (writer.pid, writer.thread(event.lane)), "s" if event.name in _STARTS else "f"
-    return Slot(
-        _flow(writer, phase, place, writer.style.flow),
-        row,
-        ((Counter.CORRELATION, event.correlation), ZERO, ZERO, ZERO),
-    )
+    numbers = ((Counter.CORRELATION, event.correlation), ZERO, ZERO, ZERO)
+    return Slot(_flow(writer, phase, place, writer.style.flow), row, numbers)
 
 
 def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:

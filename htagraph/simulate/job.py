@@ -123,19 +123,10 @@ class SlowRank(_Change):
 
 
 Change = Annotated[
-    ScaleKernels
-    | RemoveKernels
-    | ScaleHost
-    | ScaleLaunches
-    | ScaleNetwork
-    | SetNetwork
-    | ScaleLoader
-    | ScaleOptimizer
-    | RemoveSync
-    | SlowRank,
+    ScaleKernels | RemoveKernels | ScaleHost | ScaleLaunches | ScaleNetwork | SetNetwork | ScaleLoader | ScaleOptimizer
+    | RemoveSync | SlowRank,
     Field(discriminator="change"),
-]
-
+]  # fmt: skip
 
 Era = Literal["2021", "2022", "2024-03", "2024-04", "2024", "2026"]
 

@@ -15,7 +15,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.attribution import module_of, operator_of
-from htagraph.queries.breakdowns import STATISTICS, kind_words, statistics, time_by_owner
+from htagraph.queries.breakdowns import kind_words, statistics, time_by_owner
 from tests.strategies import COMPUTE, Job, jobs, kernel, load, op
 
 
@@ -84,10 +84,10 @@ _durations = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.in
 @given(_durations)
 def test_statistics_are_those_of_each_groups_list(rows: list[tuple[str, int, int]]) -> None:
     table = statistics(pd.DataFrame(rows, columns=["name", "rank", "ns"]), ["name", "rank"])
-    assert table.dtypes[list(STATISTICS)].astype(str).to_dict() == STATISTICS
+    assert table.dtypes.astype(str).tolist()[2:] == ["int64", *["float64"] * 5]
     groups = list(dict.fromkeys(row[:2] for row in rows))
     assert list(table[["name", "rank"]].itertuples(index=False, name=None)) == groups  # by first appearance
-    for group, got in zip(groups, table[list(STATISTICS)].to_numpy().tolist(), strict=True):
+    for group, got in zip(groups, table.iloc[:, 2:].to_numpy().tolist(), strict=True):
         us = [row[2] / 1000 for row in rows if row[:2] == group]
         spread = oracle.stdev(us) if len(us) > 1 else 0.0
         wanted = [len(us), sum(us), oracle.mean(us), min(us), max(us), spread]
@@ -96,7 +96,7 @@ def test_statistics_are_those_of_each_groups_list(rows: list[tuple[str, int, int
 
 def test_no_durations_have_no_rows() -> None:
     table = statistics(pd.DataFrame({"name": [], "ns": np.zeros(0, np.int64)}), ["name"])
-    assert table.columns.tolist() == ["name", *STATISTICS]
+    assert table.columns.tolist() == ["name", "count", "total_us", "mean_us", "min_us", "max_us", "std_us"]
     assert table.empty
 
 

@@ -111,8 +111,8 @@ def test_ranks_without_steps_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("constant", "factor", "slower_by"),
-    [("CHANCE", 2.0, 0.0), ("_CHANCE_BETWEEN", 2.0, 0.0), ("_MEDIAN_VARIANCE", 2.0, 0.0), ("CHANCE", 2.0, 0.3),
-     ("_CHANCE_BETWEEN", 2.0, 0.3), ("_MEDIAN_VARIANCE", 2.0, 0.3), ("SURE_ERRORS", 2.0, 0.3)],
+    [("CHANCE", 2.0, 0.0), ("_CHANCE_BETWEEN", 2.0, 0.0), ("MEDIAN_VARIANCE", 2.0, 0.0), ("CHANCE", 2.0, 0.3),
+     ("_CHANCE_BETWEEN", 2.0, 0.3), ("MEDIAN_VARIANCE", 2.0, 0.3), ("SURE_ERRORS", 2.0, 0.3)],
 )  # fmt: skip
 def test_a_clear_conclusion_does_not_depend_on_a_constant(
     constant: str, factor: float, slower_by: float, monkeypatch: pytest.MonkeyPatch

@@ -76,9 +76,8 @@ def _innermost(graph: DependencyGraph, edges: Array) -> Array:
     kind, target, owner = graph.activities.kind, graph.edges.target[edges], graph.edges.activity[edges]
     inner = np.where(target & 1, target >> 1, graph.tree.parent[target >> 1])
     nested = (inner >= 0) & (kind[inner] == ActivityKind.ANNOTATION) & of_kinds(kind[owner], OPERATORS)
-    nested &= (graph.time[2 * inner] >= graph.time[2 * owner]) & (
-        graph.time[2 * inner + 1] <= graph.time[2 * owner + 1]
-    )
+    nested &= graph.time[2 * inner] >= graph.time[2 * owner]
+    nested &= graph.time[2 * inner + 1] <= graph.time[2 * owner + 1]
     nested &= graph.activities.lane[inner] == graph.activities.lane[owner]
     return np.asarray(np.where(nested, inner, owner))
 

@@ -17,6 +17,7 @@ from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.compare import MEDIAN_VARIANCE
 
 if TYPE_CHECKING:
     from htagraph.analyses.differences.diff import Diff
@@ -30,8 +31,6 @@ narrower than ± 2.9 %."""
 _ENOUGH_TO_RANK = 6
 """Steps of each job from which their order alone can tell a change: all of 6 longer than all of 6 others are chance in
 1 of 924 cases. Derived from `CHANCE`; with 5 it is 1 of 252. It cannot be doubled."""
-_MEDIAN_VARIANCE = 1.57
-"""Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +232,7 @@ def _of_median(runs: Sequence[Array]) -> tuple[float, float]:
     within = 0.0
     if freedom:
         spread = sum(float(((run - run.mean()) ** 2).sum()) for run in runs) / freedom
-        few = [1.0 if len(run) < SEVERAL else _MEDIAN_VARIANCE for run in runs]  # the median of two is the mean
+        few = [1.0 if len(run) < SEVERAL else MEDIAN_VARIANCE for run in runs]  # the median of two is the mean
         within = spread * float(np.sum([each / len(run) for each, run in zip(few, runs, strict=True)])) / count**2
     within += _RUN_SPREAD**2 / count
     between = float(np.var([np.median(run) for run in runs], ddof=1)) / count if count > 1 else 0.0

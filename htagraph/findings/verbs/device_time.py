@@ -172,12 +172,10 @@ def idle_sentences(
 def _by_share(shares: pd.Series) -> str:
     """Return how much of its time each rank has an idle device, ranks with the same share together."""
     shares = shares.map(share_text)
-    listed = [
-        f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
-    ]
-    return ", ".join(listed[:MAX_LISTED]) + (
-        f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
-    )
+    groups = shares.groupby(shares, sort=False).groups
+    listed = [f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in groups.items()]
+    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+    return ", ".join(listed[:MAX_LISTED]) + more
 
 
 def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]]) -> str:

@@ -379,9 +379,8 @@ def _calls(old: float, new: float) -> str:
 def _regions(diff: Diff) -> list[str]:
     """Say which region takes another time because every step has more or fewer of it, which is no chance."""
     tree, ranks = diff.alignment, len(diff.parts[0].chosen_ranks)
-    sums = [
-        np.stack(each.sums(path, len(tree))) / each.repeats for each, path in zip(diff.parts, tree.path, strict=True)
-    ]
+    parts = zip(diff.parts, tree.path, strict=True)
+    sums = [np.stack(each.sums(path, len(tree))) / each.repeats for each, path in parts]
     some = np.array(tree.kinds) == ActivityKind.ANNOTATION.label
     table = pd.DataFrame(np.concatenate(sums).T[some]).groupby(np.array(tree.names)[some]).sum()
     found = [

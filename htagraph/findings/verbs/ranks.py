@@ -25,6 +25,7 @@ from htagraph.findings.phrases import (
     why_nobody,
 )
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.straggler import Difference
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ def _nobody(stragglers: Stragglers, total: str) -> list[str]:
         what = f" ({short_name(alone[0].name)}, {_how_often(alone[0])})" if alone else ""
         does = f"Rank {stragglers.serves} does work that no other rank does{what}"
         return [f"No rank is the straggler. {does}, and the others wait for its result."]
-    from htagraph.queries.compare import ENOUGH_STEPS  # here, as `--help` reads this file too
-
     why, nobody = why_nobody(stragglers), _unblamed(stragglers)
     if not stragglers.ranks["blamed_us"].any():
         return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]

@@ -97,9 +97,7 @@ def prepare(
     device = _on_device(kind)
     runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launched = cause[device & (cause >= 0)]
-    kind[launched[runtime[launched]]] = (
-        ActivityKind.LAUNCH
-    )  # device work names it as its launch, whatever its name says
+    kind[launched[runtime[launched]]] = ActivityKind.LAUNCH  # as device work says, whatever its name says
     lane, lanes = _lanes(trace, table, device)
     table = _clip_overflow(table, lane, device & (kind != ActivityKind.DEVICE_OTHER), log)
     parent, boundaries, at_work = _nest(table, kind, lane, device)
@@ -171,9 +169,8 @@ def _lanes(trace: Trace, table: Events, device: Array) -> tuple[npt.NDArray[np.i
     lanes: list[Lane] = []
 
     def number_of(each: Lane) -> int:
-        number = numbers.setdefault(
-            f"{each.pid!r} {each.tid!r} {each.device} {each.stream} {each.thread}", len(numbers)
-        )
+        text = f"{each.pid!r} {each.tid!r} {each.device} {each.stream} {each.thread}"
+        number = numbers.setdefault(text, len(numbers))
         if number == len(lanes):
             lanes.append(each)
         return number
@@ -238,9 +235,8 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
         return table
     duration = table.duration.copy()
     duration[first[over]] = np.maximum(0, table.start[follower[over]] - table.start[first[over]])
-    log.add(
-        "duration_overflow", "device work that runs 0.1 s into its successors; cut at the next start", int(over.sum())
-    )
+    detail = "device work that runs 0.1 s into its successors; cut at the next start"
+    log.add("duration_overflow", detail, int(over.sum()))
     return replace(table, duration=duration)
 
 

@@ -128,9 +128,7 @@ def _codes(sequences: Sequence[Sequence[Look]]) -> list[list[int]]:
     return [[code(look) for look in looks] for looks in sequences]
 
 
-def _named(
-    part: RankPart, graph: _Replays, code: Array, texts: Sequence[tuple[Capture, Array]]
-) -> _Matched | None:  # fmt: skip
+def _named(part: RankPart, graph: _Replays, code: Array, texts: Sequence[tuple[Capture, Array]]) -> _Matched | None:
     """Return what captures say of a CUDA graph's kernels: those of the same rank, else those of others."""
     for own in (True, False):
         found = [

@@ -98,9 +98,7 @@ def acyclic(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
         doubt = 2 * (100 - edges.confidence[suspects].astype(np.int64)) + (edges.lag[suspects] < 0)
         worst = suspects[doubt == doubt.max()]
         dropped.append(edges.take(worst))
-        stays = np.ones(len(edges), np.bool_)
-        stays[worst] = False
-        edges = edges.take(stays)
+        edges = edges.take(~marked(worst, len(edges)))
 
 
 def _runs_forward(job: RecordedJob, edges: Edges) -> bool:

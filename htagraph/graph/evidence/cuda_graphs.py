@@ -132,9 +132,8 @@ def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Arra
     `_in_time`, and gives the places.
     """
     count, columns = alike.start.shape
-    over, possible = (
-        np.take_along_axis(until[0], until[1][:, at : at + columns], axis=1) for at in (columns, 2 * columns)
-    )
+    come_up, place = until
+    over, possible = (np.take_along_axis(come_up, place[:, at : at + columns], 1) for at in (columns, 2 * columns))
     latest = np.take_along_axis(alike.end[:, others], np.maximum(over - 1, 0), axis=1)
     near = (over > 0) & (latest > free) & (alike.start - latest <= LIMITS.window_ns)
     column = np.broadcast_to(np.arange(columns), (count, columns))[near]

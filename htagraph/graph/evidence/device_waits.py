@@ -40,7 +40,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["Polled", "implicit_syncs", "polled"]
 
-
 _DONE = tuple(kind for kind in HOST if kind.is_work and kind is not ActivityKind.PYTHON)
 """Kinds of what a host thread does: operators and calls."""
 
@@ -194,11 +193,8 @@ def _works(calls: Calls, site: Site, rank: Array) -> Iterator[tuple[Array, float
     yield last[ends.argmax(axis=0), np.arange(len(rank))], count + 1
     for lane, work in zip(lanes, last, strict=True):
         yield work, count + 1
-        nearest, most = (
-            enqueued.back_to(lane, site.position, moment)
-            for moment in (site.over + site.tolerance, site.over - site.window)
-        )
-        nearest = np.maximum(0, nearest)
+        nearest = np.maximum(0, enqueued.back_to(lane, site.position, site.over + site.tolerance))
+        most = enqueued.back_to(lane, site.position, site.over - site.window)
         possible = most > nearest
         if np.count_nonzero(possible) >= LIMITS.often:
             back = _most_often(nearest[possible], most[possible])

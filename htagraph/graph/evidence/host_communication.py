@@ -23,7 +23,6 @@ from htagraph.graph.tolerances import Confidence
 
 __all__ = ["CallArguments", "HostCalls", "call_arguments", "host_calls"]
 
-
 _WITHOUT_OWN: Final = {"reduce_scatter": "all_reduce"}
 """Operations that a backend may do by another one, and record as that (gloo)."""
 _NO_TENSOR: Final = ("", "Scalar", "ScalarList", "GenericList")

@@ -147,11 +147,9 @@ class _Issued(NamedTuple):
         since = timeline.position(2 * calls + 1)
         end = job.moment(2 * works + 1)
         soonest = end - np.minimum(LIMITS.slice_ns, job.activities.duration[works] // 2)
-        reduces = names_that(lambda name: "reduce" in collective_op(name, host=True), job.names)[
-            job.activities.name[calls]
-        ]
-        blocked = _blocked(timeline, since, soonest, end)
-        return _Issued(calls, since, end, soonest, blocked, reduces & _in_backward(job, calls))
+        reduces = names_that(lambda name: "reduce" in collective_op(name, host=True), job.names)
+        blocked, reduced = _blocked(timeline, since, soonest, end), reduces[job.activities.name[calls]]
+        return _Issued(calls, since, end, soonest, blocked, reduced & _in_backward(job, calls))
 
 
 def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> Array:

@@ -136,8 +136,7 @@ def _items(job: RecordedJob, lanes: Sequence[int]) -> Array:
     """
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
-    own = np.zeros(len(job.lanes) + 1, np.bool_)  # the last is the lane of JOINs, -1
-    own[list(lanes)] = True
+    own = marked(lanes, len(job.lanes) + 1)  # the last is the lane of JOINs, -1
     parts = []
     for rank in sorted({job.lanes[lane].rank for lane in lanes}):
         of_rank = acts.of_rank(rank)

@@ -332,9 +332,8 @@ def start_window(calls: Calls, rank: int) -> int:
     end = np.where(before >= 0, acts.end[before], 0)
     ready = np.maximum(acts.start[calls.row[position]] + LIMITS.started_ns, np.where(own >= 0, acts.end[own], 0))
     after = (start - end)[(end > ready) & (start >= end) & (start <= end + 4 * LIMITS.window_ns)]
-    return (
-        int(np.clip(2 * np.median(after), LIMITS.window_ns, 4 * LIMITS.window_ns)) if len(after) else LIMITS.window_ns
-    )
+    usual = float(np.median(after)) if len(after) else 0.0
+    return int(np.clip(2 * usual, LIMITS.window_ns, 4 * LIMITS.window_ns))
 
 
 def unresolved_waits(job: RecordedJob, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:

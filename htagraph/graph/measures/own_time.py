@@ -12,10 +12,9 @@ from htagraph.core.arrays import Array, inverse_of, occurring
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_asking, is_taking, names_that
-from htagraph.graph.activities import blocked_since
+from htagraph.graph.activities import Activities, Edges, blocked_since
 
 if TYPE_CHECKING:
-    from htagraph.graph.activities import Activities, Edges
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Work", "only_waiting", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import ADDED, DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST, SEVERAL
@@ -229,8 +229,7 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
         lengths[np.setdiff1d(np.arange(len(numbers)), places)] = np.nan  # behind it may be what the profiler does
     normal = np.flatnonzero(lengths <= LIMITS.uneven * np.quantile(lengths[places], 0.5, method="lower"))
     warm_up = int(normal[0]) if len(normal) else 0
-    counted = np.zeros(len(numbers), np.bool_)
-    counted[np.searchsorted(numbers, known)] = True
+    counted = marked(np.searchsorted(numbers, known), len(numbers))
     counted[:warm_up] = False
     return Cadence(numbers, lengths, counted, warm_up)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
@@ -91,9 +91,8 @@ def waits_of(graph: DependencyGraph) -> Waits:
     alone = np.setdiff1d(np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)), matched)
     parent = acts.parent[alone]  # those inside another collective of their thread are a part of it
     alone = alone[~((parent >= 0) & of_kinds(acts.kind[np.maximum(parent, 0)], COMMUNICATION))]
-    activity = np.concatenate([matched, alone])
-    collective = np.concatenate([collective, np.full(len(alone), -1)])
-    bytes_ = np.concatenate([bytes_, np.full(len(alone), -1)])
+    unknown = np.full(len(alone), -1)
+    activity, collective, bytes_ = joined([(matched, collective, bytes_), (alone, unknown, unknown)], 3)
     arrival = graph.time[2 * activity]
     beside = blocked_since(acts, activity) - acts.start[activity]
     blocked = graph.time[2 * activity + 1] - arrival - beside

@@ -179,9 +179,8 @@ def _released(job: RecordedJob, rank: int) -> Edges:
     order = np.lexsort((begins, given))
     last = order[np.searchsorted(given[order] * span + begins[order] - first, wanted * span + ends - first) - 1]
     late = ends - begins[last]
-    seen = (
-        (given[last] == wanted) & (late > 0) & (late <= LIMITS.turn_ns) & (acts.lane[gives[last]] != acts.lane[takes])
-    )
+    seen = (given[last] == wanted) & (late > 0) & (late <= LIMITS.turn_ns)
+    seen &= acts.lane[gives[last]] != acts.lane[takes]
     return _edges([2 * gives[last[seen]]], [2 * takes[seen] + 1], Confidence.LIKELY)
 
 
@@ -237,9 +236,8 @@ def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[np.ndarray, np.
     vertices, times = clock
     awoken = np.ones(len(thread.tops), np.bool_)
     pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
-    usual = (
-        np.quantile(pause, 0.25) if len(pause) >= LIMITS.several else 0.0
-    )  # threads of Python that take turns pause for longer
+    # threads of Python that take turns pause for longer
+    usual = np.quantile(pause, 0.25) if len(pause) >= LIMITS.several else 0.0
     awoken[1:] = pause > max(LIMITS.python_ns, min(LIMITS.times_usual * usual, LIMITS.turn_ns))
     target = 2 * thread.tops[awoken]
     at = np.searchsorted(times, thread.starts[awoken]) - 1

@@ -8,7 +8,6 @@ last used.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -45,7 +44,6 @@ fills the disk."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _DECIDING: Final = ("core", "trace", "graph")
 """Folders of the package whose code decides what a graph is."""
-
 
 _PIECE_BYTES: Final = 1 << 20
 """Bytes that are digested at once. Chosen: fits into the cache of a processor core. Doubled, nothing is faster."""
@@ -159,7 +157,7 @@ def _as_of_now(graph: DependencyGraph, states: Mapping[str, FileState]) -> Depen
     traces: Any = graph.traces  # a dict that only this graph has
     for rank, trace in graph.traces.items():
         state = states[str(trace.path)]
-        traces[rank] = dataclasses.replace(trace, fingerprint=(state.size, state.modified_ns))
+        traces[rank] = replace(trace, fingerprint=(state.size, state.modified_ns))
     return graph
 
 
@@ -177,7 +175,7 @@ def _note(record: Path, key: str, states: Mapping[str, FileState]) -> None:
     """Note the state of a job's files, so that they need not be read next time."""
     names = [_named(path) for path in states]
     job = names[0].rpartition("/")[0] if any(map(is_url, names)) else os.path.commonpath(names)
-    content = {"graph": key, "job": job, "files": {path: dataclasses.astuple(state) for path, state in states.items()}}
+    content = {"graph": key, "job": job, "files": {path: astuple(state) for path, state in states.items()}}
     text = json.dumps(content).encode()
     with suppress(OSError):
         if not record.exists() or record.read_bytes() != text:

@@ -56,7 +56,6 @@ __all__ = [
 GRAPH_FILE: Final = "graph.htagraph"
 """Name of the file inside the folder."""
 
-
 _MANY_TEXTS: Final = 16
 """Texts from which they lie in one array instead of the manifest. Chosen: two rows of arrays are as long as a dozen
 names. Doubled, manifests of many ranks grow by a few percent."""
@@ -286,7 +285,6 @@ _CLASSES: Final[dict[str, type[Any]]] = {
         Device, Facts, Group,
     )
 }  # fmt: skip
-
 
 SCHEMA: Final = {name: [each.name for each in dataclasses.fields(cls)] for name, cls in _CLASSES.items()}
 """The fields of each class that is stored: what is stored under another schema is another graph's."""

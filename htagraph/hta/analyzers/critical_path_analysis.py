@@ -23,7 +23,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
-from htagraph.hta.configs.config import flag
+from htagraph.hta.configs.config import CP_LAUNCH_EDGE_ENV, CP_STRICT_NEG_WEIGHT_CHECK_ENV, flag
 from htagraph.hta.shapes.frame import frame_of, whole
 from htagraph.hta.shapes.job import HasJob, HtaJob, analyzer
 from htagraph.hta.shapes.names import device_side, is_analysed
@@ -39,6 +39,7 @@ from htagraph.hta.shapes.path_view import (
     heaviest_path,
     view_of,
 )
+from htagraph.queries.paths import path_to
 
 __all__ = [
     "BoundType", "CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "critical_path_analysis",
@@ -47,8 +48,6 @@ __all__ = [
 
 Instances: TypeAlias = int | tuple[int, int] | None
 
-_ZERO_LAUNCHES = "CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE"
-_STRICT = "CRITICAL_PATH_STRICT_NEGATIVE_WEIGHT_CHECKS"
 _BOUND_BY_TYPE = {
     CPEdgeType.KERNEL_KERNEL_DELAY.value: BoundType.GPU_KERNEL_KERNEL_OVERHEAD.value,
     CPEdgeType.KERNEL_LAUNCH_DELAY.value: BoundType.GPU_KERNEL_LAUNCH_OVERHEAD.value,
@@ -94,7 +93,7 @@ def critical_path_analysis(
     if isinstance(window, str):
         warnings.warn(window, stacklevel=stacklevel)
         return None
-    view = view_of(t.job, rank, window, list(data_load_events or ()), zero_launches=flag(_ZERO_LAUNCHES))
+    view = view_of(t.job, rank, window, list(data_load_events or ()), zero_launches=flag(CP_LAUNCH_EDGE_ENV))
     graph = CPGraph.of(view, t.job, data_load_events)
     has_path = graph.critical_path()
     if not has_path:
@@ -177,7 +176,9 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
             frame, job = t.get_trace(rank), t_full.job
             bounds = (frame["ts"].min(), (frame["ts"] + frame["dur"]).max())
             window = tuple(round(moment * 1000) + t.job.zero_ns(rank) for moment in bounds)
-            self._view = view_of(job, rank, window, list(data_load_events or ()), zero_launches=flag(_ZERO_LAUNCHES))
+            self._view = view_of(
+                job, rank, window, list(data_load_events or ()), zero_launches=flag(CP_LAUNCH_EDGE_ENV)
+            )
             self.data_load_events = list(data_load_events) if data_load_events is not None else None
             self._job, self.is_filled = job, False
 
@@ -347,8 +348,6 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         Raises:
             ValueError: the graph was restored without its job.
         """
-        from htagraph.queries.paths import path_to
-
         graph = self.job.graph
         vertices = self.parts.nodes.vertex[self.parts.nodes.vertex >= 0]
         return path_to(graph, vertices, int(graph.time[vertices].min()) if len(vertices) else 0)
@@ -406,7 +405,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         if not self.is_filled:
             return len(self.parts.edges) > 0
         for u, v, data in self.edges(data=True):
-            if data["weight"] < 0 and not flag(_STRICT):
+            if data["weight"] < 0 and not flag(CP_STRICT_NEG_WEIGHT_CHECK_ENV):
                 warnings.warn(f"the weight of the edge {u} -> {v} is below 0: taken as 0", stacklevel=3)
                 data["weight"] = 0
             elif data["weight"] < -1:
@@ -532,8 +531,7 @@ def _beside(calls: pd.DataFrame, frame: pd.DataFrame, by: list[str], shown: dict
     work.columns = pd.Index(["stream", "gpu", "launch", "correlation"])
     on_host = frame.loc[frame["stream"].lt(0), ["index", "pid", "tid", "ts"]]
     launches = work.merge(on_host, left_on="launch", right_on="index")[[*by, "ts", *shown]].rename(columns=shown)
-    calls, launches = (
-        each.astype(dict.fromkeys(by, "object")).sort_values("ts", kind="stable") for each in (calls, launches)
-    )
+    types = dict.fromkeys(by, "object")
+    calls, launches = (each.astype(types).sort_values("ts", kind="stable") for each in (calls, launches))
     beside = pd.merge_asof(calls, launches, on="ts", by=by, direction=way)  # type: ignore[arg-type]
     return beside.fillna({shown["launch"]: -1})

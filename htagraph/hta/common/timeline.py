@@ -45,7 +45,6 @@ _ALIGNED = {"index", "stream", "ts", "dur", "name", "first_kernel_start", "kerne
 _FEW_LINES, _TALL = 20, 80
 """Below this number of lines each one is 80 pixels high, as in HTA, so that a figure of few lines can be read."""
 
-
 EventType = Enum("EventType", ["GPUEvents", "CPUEvents", "AllEvents"], start=0)
 """Whose events a timeline shows."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, looked_up
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import depths, nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
@@ -435,9 +435,8 @@ def parents_in_job(job: HtaJob, rank: int, frame: pd.DataFrame) -> tuple[Array, 
     rows = np.arange(len(acts))[acts.of_rank(rank)]
     rows = rows[recorded[rows]]
     order = np.argsort(index, kind="stable")
-    at = np.minimum(np.searchsorted(index[order], acts.event[rows]), max(0, len(index) - 1))
-    shown = index[order][at] == acts.event[rows] if len(index) else np.zeros(len(rows), np.bool_)
-    rows, place = rows[shown], order[at[shown]]
+    place = looked_up(index[order], order, acts.event[rows])
+    rows, place = rows[place >= 0], place[place >= 0]
     row_of = np.full(len(acts) + 1, -1, np.int64)  # the last is that of no activity
     row_of[rows] = place
     parent = _launch_rows(frame)

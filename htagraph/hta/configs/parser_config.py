@@ -121,7 +121,6 @@ DEFAULT_PARSE_VERSION = v1_0_0
 _KNOWN = parse_event_args_yaml(DEFAULT_PARSE_VERSION)
 AVAILABLE_ARGS: dict[str, AttributeSpec] = _KNOWN.AVAILABLE_ARGS
 
-
 ParserBackend = Enum(
     "ParserBackend", {"JSON": "json", "IJSON": "ijson", "IJSON_BATCHED": "ijson_batched",
                       "IJSON_BATCH_AND_COMPRESS": "ijson_batch_and_compress"}, type=str,

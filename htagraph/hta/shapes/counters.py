@@ -278,7 +278,6 @@ TraceCounters = analyzer(
     get_queue_length_summary_from_time_series=partial(get_queue_length_summary_from_time_series, None),
 )  # fmt: skip
 
-
 CUDA_SASS_INSTRUCTION_COUNTER_FLOPS: dict[str, int] = {
     f"smsp__sass_thread_inst_executed_op_{width}{op}_pred_on.sum": 2 if op == "fma" else 1
     for width in "fhd"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from htagraph.trace.profiler_files.files import read_memory_timeline, times_and_sizes
+from htagraph.trace.profiler_files.files import CATEGORIES, read_memory_timeline, times_and_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,8 +235,6 @@ def _sides(table: pd.DataFrame, suffix: str, difference: str) -> list[dict[str, 
 def memory_categories(timeline: pd.DataFrame) -> Figure:
     """Return the figure of what memory was used for: areas by category over time."""
     from plotly.colors import qualitative
-
-    from htagraph.trace.profiler_files.files import CATEGORIES
 
     areas = [
         {

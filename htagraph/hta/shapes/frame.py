@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, looked_up
 from htagraph.core.naming import COUNTER_RANGE
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.configs.config import AttributeSpec, ValueType
@@ -57,9 +57,8 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
     trace = job.of_rank(rank)
     events, rows = trace.events, rows_of(job, trace, only)
     numbers = job.symbols.sym_index
-    names, categories = (
-        np.array([numbers[word] for word in words], np.int64) for words in (trace.names, trace.categories)
-    )
+    names = np.array([numbers[word] for word in trace.names], np.int64)
+    categories = np.array([numbers[word] for word in trace.categories], np.int64)
     lane, (pids, tids) = events.lane[rows], ids_of_lanes(trace)
     partner = _partners(events.arg("correlation"), events.index, device_side(trace))
     front = {
@@ -175,18 +174,10 @@ def _partners(correlation: Array, index: Array, device: Array) -> Array:
     for side, other in ((~device, device), (device, ~device)):
         side = side & (correlation != -1)
         other = other & (correlation != -1)
-        keys, last = _last_of(correlation[other], index[other])
-        if len(keys):
-            at = np.minimum(np.searchsorted(keys, correlation[side]), len(keys) - 1)
-            partner[side] = np.where(keys[at] == correlation[side], last[at], partner[side])
+        keys, at = np.unique(correlation[other][::-1], return_index=True)
+        last = looked_up(keys, index[other][::-1][at], correlation[side])
+        partner[side] = np.where(last >= 0, last, partner[side])
     return partner
-
-
-def _last_of(keys: Array, values: Array) -> tuple[Array, Array]:
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    last = np.append(keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_))
-    return keys[last], values[last]
 
 
 def _steps_of_events(trace: Trace, partner: Array) -> Array:

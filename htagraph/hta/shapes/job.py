@@ -17,6 +17,7 @@ from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import called_by
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.shapes.names import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
@@ -71,8 +72,6 @@ class HtaJob:
     @cached_property
     def symbols(self) -> TraceSymbolTable:
         """The numbers that stand for names and categories in HTA's frames."""
-        from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
-
         table = TraceSymbolTable()
         for trace in self.traces.values():
             table.add_symbols(trace.names)
@@ -82,8 +81,6 @@ class HtaJob:
     @cached_property
     def tree_parents(self) -> Ints:
         """The parent of each activity, -1 for none; as in HTA, a step encloses nothing on other threads."""
-        from htagraph.graph.tree import called_by
-
         return called_by(self.graph.activities, self.graph.names)
 
     def frame(self, rank: int) -> pd.DataFrame:

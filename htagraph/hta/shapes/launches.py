@@ -20,6 +20,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
 from htagraph.core.parents import nearest
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import in_whole, smallest_type
 from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
@@ -29,9 +31,6 @@ from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
     "get_aten_op_kernels_and_delay", "get_cuda_kernel_launch_stats", "get_frequent_cuda_kernel_sequences",

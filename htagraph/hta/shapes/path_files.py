@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, looked_up
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.kinds import ActivityKind
-from htagraph.hta.configs.config import flag
-from htagraph.hta.shapes.job import HasJob
+from htagraph.hta.configs.config import CP_LAUNCH_EDGE_SHOW_ENV, flag
+from htagraph.hta.shapes.job import HasJob, HtaJob
 from htagraph.hta.shapes.path_view import (
     EDGE_COLUMNS,
     NOBODY,
@@ -55,7 +56,6 @@ from htagraph.trace.kineto.source import iter_bytes
 
 if TYPE_CHECKING:
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
-    from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["is_zero_weight_launch_edge", "overlay_critical_path_analysis", "restore_cpgraph", "save"]
 
@@ -120,8 +120,6 @@ def restore_cpgraph(zip_filename: str, t_full: Any, rank: int) -> CPGraph:  # no
 
 
 def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
-    import pandas as pd
-
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
 
     about = json.loads(archive.read(_ABOUT))
@@ -166,7 +164,6 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
     return replace(view, edges=edge_table(*np.array(rows, np.int64).reshape(-1, len(EDGE_COLUMNS)).T)), weight
 
 
-_SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
 _SHOWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
 _ALWAYS_KEPT = ("user_annotation", "python_function")
 _NAME = b"critical_path"
@@ -247,7 +244,7 @@ def _shown(graph: CPGraph, *, all_edges: bool) -> tuple[Table, Array, Array]:
     shown = on_path & np.isin(edges.kind, [TYPES.index(each) for each in _SHOWN])
     if all_edges:
         launches = edges.kind == TYPES.index(CPEdgeType.KERNEL_LAUNCH_DELAY)
-        shown = ~launches | (edges.weight != 0) | flag(_SHOW_ZERO_LAUNCHES)
+        shown = ~launches | (edges.weight != 0) | flag(CP_LAUNCH_EDGE_SHOW_ENV)
     return edges[shown].view(np.recarray), weight[shown], on_path[shown]
 
 
@@ -352,10 +349,8 @@ class _Overlay:
         labels = [b'"cat":%b,"name":%b' % tuple(pair) for pair in words]
         yield self._arrows(rows, recorded.start[rows], 1 + both, (labels, np.repeat(arrows.label[both], 2)))
         end = np.column_stack((edges.source, edges.target))
-        place = np.minimum(np.searchsorted(recorded.index, nodes.event[end]), max(0, len(kept) - 1))
-        shown = (
-            (recorded.index[place] == nodes.event[end]) & kept[place] if len(kept) else np.zeros(end.shape, np.bool_)
-        )
+        place = looked_up(recorded.index, np.arange(len(kept)), nodes.event[end].ravel()).reshape(end.shape)
+        shown = np.append(kept, np.False_)[place]  # -1, an event that is not there, is the last
         both = np.flatnonzero(shown.all(axis=1))
         end, rows = end[both], place[both]
         on_device = ~nodes.is_start[end] & (nodes.kind[end] >= ActivityKind.COMPUTATION)

@@ -44,14 +44,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def shorten_name(name: str) -> str:
-    """Return a kernel's name without template arguments, parameters and return type; copies and sets stay as they are.
-
-    Example:
-        >>> shorten_name("void at::native::fill<float>(float*, int)")
-        'at::native::fill'
-    """
-    return shorten(name)
+shorten_name, get_memory_kernel_type = shorten, memory_type
 
 
 def flatten_column_names(df: pd.DataFrame) -> None:
@@ -97,11 +90,6 @@ def is_compute_kernel(name: str) -> bool:
 
 
 is_computer_kernel = is_compute_kernel
-
-
-def get_memory_kernel_type(name: str) -> str:
-    """Return the kind of a copy or set, such as ``"Memcpy DtoH"`` or ``"Memset"``."""
-    return memory_type(name)
 
 
 def merge_kernel_intervals(kernel_df: pd.DataFrame) -> pd.DataFrame:

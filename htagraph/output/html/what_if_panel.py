@@ -179,10 +179,7 @@ def _different(readings: Sequence[Reading]) -> list[tuple[Reading, int, bytes]]:
 def _packed(skeleton: Skeleton) -> tuple[int, bytes]:
     """Return (the ns of which all its weights are multiples, its bytes in multiples of that)."""
     unit = max(int(np.gcd.reduce(skeleton.weight, axis=None)), 1)
-    none = np.zeros(0, np.int64)
-    return unit, replace(
-        skeleton, weight=skeleton.weight // unit, members=MatchedMembers(none, none, none, none, none)
-    ).to_bytes()
+    return unit, replace(skeleton, weight=skeleton.weight // unit, members=MatchedMembers.none()).to_bytes()
 
 
 def _classes(levers: Sequence[Slider]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.stragglers import Stragglers
+from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.verbs.ranks import stragglers_sentences
 from htagraph.output.plot import style
@@ -15,8 +17,6 @@ from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from htagraph.analyses.stragglers import Stragglers
 
 __all__ = ["collectives", "idle_breakdown", "overlap", "stragglers", "temporal_breakdown"]
 
@@ -40,10 +40,6 @@ _COLORS = {
     _IN_COLLECTIVES["excess_us"]: COLORS["sky"], _IN_COLLECTIVES["wait_or_transfer_us"]: COLORS["light"],
     _IN_COLLECTIVES["beside_us"]: COLORS["green"],
 }  # fmt: skip
-_LINES_UP_TO = 64
-"""Ranks or steps between whose cells there is a line. Chosen: cells are 5 pixels then. Doubled, lines hide them."""
-_MIN_PERCENT = 2.0
-"""Percent of the time; chosen: less is not named in a title. Doubled, parts of 2 to 4 % are not."""
 
 
 def temporal_breakdown(table: pd.DataFrame) -> Figure:
@@ -70,7 +66,7 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     shown = [part for part in _PARTS if sums[part] or part in ("computation", "idle")]
     says = "rank {label}: {part}<br>{us} of {whole}, {percent:.1f} %"
     traces, layout = style.parts_by_rank(times[shown], _PARTS, says, "share of the rank's time (%)", busy["window_us"])
-    large = sorted((part for part in shown if 100 * sums[part] >= _MIN_PERCENT * whole), key=lambda part: -sums[part])
+    large = sorted((part for part in shown if 100 * sums[part] >= MIN_PERCENT * whole), key=lambda part: -sums[part])
     words = ", ".join(f"{100 * sums[part] / whole:.0f} % {part}" for part in large)
     where = "device" if (busy["executor"] == "device").all() else "device, or on its threads where it has no device"
     window = f"Each rank's time from the first to the last work on its {where}; exposed: nothing computes meanwhile."
@@ -141,7 +137,7 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     if not total:
         return style.drawn(traces, f"No {whose} is idle between its first and last work", about, **layout)
     shares = sorted(((us, words) for words, us in times.sum().items()), reverse=True)
-    named = "; ".join(f"{100 * us / total:.0f} % {words}" for us, words in shares if 100 * us >= _MIN_PERCENT * total)
+    named = "; ".join(f"{100 * us / total:.0f} % {words}" for us, words in shares if 100 * us >= MIN_PERCENT * total)
     return style.drawn(traces, f"Summed up, {whose}s are idle for {time_text(total)}: {named}", about, **layout)
 
 
@@ -249,7 +245,7 @@ def stragglers(result: Stragglers) -> Figure:
     scale = {"colorscale": style.DIVERGING, "zmid": 0, "zmin": -far / factor, "zmax": far / factor} if compares else {}
     heat = style.heat_map(
         [*wide.columns], [*wide.index], wide.to_numpy() / factor, hover, colorbar=style.color_bar(f"{word} ({unit})"),
-        xgap=int(wide.shape[1] < _LINES_UP_TO), ygap=int(len(wide) < _LINES_UP_TO), **scale,
+        xgap=int(wide.shape[1] < style.Sizes.cells), ygap=int(len(wide) < style.Sizes.cells), **scale,
     )  # fmt: skip
     return style.drawn(
         [heat], finding, about, height=style.row_pixels(len(wide)) + 80, xaxis={"type": "category", "title": "step"},

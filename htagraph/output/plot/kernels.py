@@ -25,8 +25,6 @@ __all__ = [
 
 _ROWS = 30
 """Kernels of a heat map of ranks, those with most time. Chosen: they fit a screen. Doubled, one scrolls."""
-_NAMED_RANKS = 64
-"""Ranks whose cells give all their numbers where one points. Chosen: they take 0.5 MB. Doubled, 1 MB."""
 _OUTSIDE = {"module": "outside all modules and annotations", "operator": "outside all operators"}
 _ON_HOSTS = frozenset({"op", "host_communication"})
 _BY_KIND = ("kind", "name")
@@ -228,7 +226,7 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
 
     z = np.array(cells(shown["relative"], np.nan), np.float64)
     hover: list[list[str]] | str = "%{y}<br>rank %{x}: %{z:.2f} × the median"
-    if len(ranks) <= _NAMED_RANKS:
+    if len(ranks) <= style.Sizes.cells:
         mean = "{name}<br>rank {rank}: {mean_us} on average, {relative:.2f} × the median"
         hover = cells(style.hover_of(shown, mean + "<br>{count:,} times, {total_us} in all"), "did not run")
     # 10 % is pale, and a rank that is twice as slow is not paler for one that is ten times as slow
@@ -236,7 +234,7 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
     labels = style.row_labels([short_name(name) for name in kernels["name"]])
     heat = style.heat_map(
         [*map(str, ranks)], labels, z, hover, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=style.DIVERGING,
-        colorbar=style.color_bar("× the median of the ranks"), xgap=int(len(ranks) <= _NAMED_RANKS), ygap=1,
+        colorbar=style.color_bar("× the median of the ranks"), xgap=int(len(ranks) <= style.Sizes.cells), ygap=1,
     )  # fmt: skip
     return style.drawn(
         [heat], _uneven(shown, len(ranks)), about, height=90 + 22 * len(kernels),

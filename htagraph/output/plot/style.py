@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import printable
@@ -22,7 +23,6 @@ from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.scene import COLORS
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
 __all__ = [
@@ -57,6 +57,7 @@ class Sizes:
     bars = 32  # ranks or streams that are bars of 15 pixels; more are a heat map
     height = 420  # pixels of a figure without rows, which fits on a screen with its text
     row = 28  # pixels of a row of a heat map
+    cells = 64  # cells in a row up to which each gives its numbers, and lines are between: these take 0.5 MB
     rows = 1024  # pixels of all rows of a heat map: 1,024 streams have a pixel each
     ticks = 40  # labels beside the rows of a picture, which are 22 pixels high then
     ranks = 24  # labels below the ranks of a picture, of four digits each

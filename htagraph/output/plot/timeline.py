@@ -14,17 +14,15 @@ from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
+from htagraph.graph.activities import Lane
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.plot import style
 from htagraph.output.plot.style import TimeColumns, columns_of, covered, longest, running
 from htagraph.output.scene import KIND_COLORS, Scene, path_scene, scene_of
-from htagraph.queries.paths import CATEGORIES
+from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from htagraph.graph.activities import Lane
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["critical_path", "timeline"]
 

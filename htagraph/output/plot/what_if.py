@@ -7,27 +7,26 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
+import pandas as pd
+
 from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name
+from htagraph.findings.limits import ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
 from htagraph.output.plot import style
 from htagraph.output.reports.changes import by_step
 from htagraph.output.scene import COLORS
+from htagraph.whatif.outcome import Outcome
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
     from htagraph.analyses.differences.diff import Diff
     from htagraph.findings.plan import BestChanges
     from htagraph.whatif.capacity import Capacity
-    from htagraph.whatif.outcome import Outcome
 
 __all__ = ["capacity", "diff", "opportunities", "plan", "sweep", "what_if"]
 
-_LEAST_CHANGE = 0.005
-"""Share of the job that a sweep must change to be called a change. Chosen: runs of one job differ by as much. Doubled,
-changes of 0.5 to 1 % are called none."""
 _ROWS = 12
 """Contributions that are drawn apart, the largest; all others are one. Chosen: they fit a screen without scrolling.
 Doubled, most rows are too small to see."""
@@ -157,8 +156,8 @@ def sweep(table: pd.DataFrame) -> Figure:
         f"Of these factors, {best['factor']:g} is the fastest: {time_text(float(best['makespan_us']))}, "
         f"{best['speedup']:.2f} times as fast as recorded"
     )
-    if table["saved_us"].abs().max() < _LEAST_CHANGE * recorded:
-        finding = f"None of these factors changes the job's {time_text(recorded)} by {100 * _LEAST_CHANGE:g} % or more"
+    if table["saved_us"].abs().max() < ROUNDING * recorded:
+        finding = f"None of these factors changes the job's {time_text(recorded)} by {100 * ROUNDING:g} % or more"
     return style.drawn(
         [*_band(table, recorded, factor), curve, line], finding, about, xaxis={"title": "factor"},
         yaxis={"title": f"whole job ({unit})", "rangemode": "tozero"}, showlegend=True,

@@ -7,14 +7,16 @@ from typing import Any
 
 import pandas as pd
 
+from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
+from htagraph.queries.path_segments import bound_of
 from htagraph.whatif.options import Change, Sweep
 from htagraph.whatif.outcome import Outcome
-from htagraph.whatif.scenario import Scenario, what_if
+from htagraph.whatif.scenario import Scenario, sweep, what_if
 
 __all__ = ["capacity_report", "sweep_report", "what_if_report"]
 
@@ -45,9 +47,6 @@ _BOUNDS = Table(
 )  # fmt: skip
 def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
     """Return the report on changes."""
-    from htagraph.analyses.critical_path import critical_path
-    from htagraph.queries.path_segments import bound_of
-
     after = outcomes[-1]
     paths = critical_path(after.baseline), after.critical_path()
     bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
@@ -152,7 +151,6 @@ def sweep_report(
     graph: DependencyGraph, asked: Sweep, changes: Sequence[Change] = (), texts: Sequence[str] = ()
 ) -> Report:
     """Return the report on a sweep."""
-    from htagraph.whatif.scenario import sweep
 
     def scenario(job: Scenario, factor: float) -> Scenario:
         for change in changes:

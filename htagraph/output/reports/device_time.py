@@ -17,13 +17,14 @@ from htagraph.core.errors import SelectionError, nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.inputs import window_us
+from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.whatif.options import criteria
 
 __all__ = [
@@ -31,8 +32,6 @@ __all__ = [
     "roofline_report",
 ]  # fmt: skip
 
-_NAMED = 3
-"""Annotations that are named where the operator asked for launches too little. Chosen: a line. Doubled, two lines."""
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """What follows from the other columns, or matters less than whole names."""
@@ -124,8 +123,6 @@ def _gain_by_loader(graph: DependencyGraph) -> float:
 )  # fmt: skip
 def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "name", top: int = 20) -> Report:
     """Return the report on a job's device time."""
-    from htagraph.queries.on_workers import by_class, over_ranks
-
     table = _device_time(graph, by)
     if by == "rank":
         most = table[["kind", "name"]].drop_duplicates().head(top)
@@ -347,4 +344,4 @@ def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
     sums = table[table["kernels"] >= min_length * table["count"]].groupby("phase")["busy_us"].sum()
     known = set(graph.names)  # the names of phases may be shorter
     names = sums[sums > 0].sort_values(ascending=False, kind="stable").index
-    return [str(name) for name in names if name in known][:_NAMED]
+    return [str(name) for name in names if name in known][:MAX_NAMED]

@@ -11,12 +11,12 @@ import pandas as pd
 
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import files as findings
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_beside, report_on
 from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
 if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = [

@@ -24,7 +24,6 @@ __all__ = ["INSIDE", "STEP_TIME", "Limit", "compare_report", "diff_report", "mar
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
 
-
 INSIDE = " (with all inside)"
 """What follows the name of a call whose row is of all inside it."""
 

@@ -170,10 +170,8 @@ def digest(
         >>> of_rank.rank, len(of_rank.to_bytes()) < 20_000
         (2, True)
     """
-    takes = (
-        "htagraph.digest takes the graph of one rank: htagraph.load(path, ranks=[0]), of a job on workers job.load([0])"
-    )
-    check_type(graph, DependencyGraph, takes)
+    takes = "htagraph.digest takes the graph of one rank: htagraph.load(path, ranks=[0]), of a job on workers "
+    check_type(graph, DependencyGraph, f"{takes}job.load([0])")
     if len(graph.ranks) != 1:
         msg = f"a digest is of one rank; this graph has {len(graph.ranks)}: load each file by itself"
         raise SelectionError(msg)
@@ -436,13 +434,9 @@ def _about_the_job(facts: Facts, *, whole: bool) -> Facts:
     hold, and only communication on hosts needs it: on devices, arguments name the members.
     """
     return Facts(
-        rank=facts.rank,
-        world_size=facts.world_size,
-        groups=facts.groups if whole or not facts.world_size else (),
-        devices=facts.devices,
-        host=facts.host,
-        job=facts.job,
-    )
+        rank=facts.rank, world_size=facts.world_size, groups=facts.groups if whole or not facts.world_size else (),
+        devices=facts.devices, host=facts.host, job=facts.job,
+    )  # fmt: skip
 
 
 class WorkSums(NamedTuple):

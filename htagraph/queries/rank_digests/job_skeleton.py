@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import Issue, SelectionError, check_type
@@ -33,9 +34,6 @@ from htagraph.queries.straggler import (
     waits_by_rank,
 )
 from htagraph.queries.time_classes import END, START, Factors
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["JobSkeleton", "digest_stragglers", "joined_job", "with_classes_of_ranks", "work_among"]
 
@@ -161,8 +159,6 @@ class JobSkeleton:
             of its time is of, or ``other``), and one float64 column per class, such as ``computation_us``: how much of
             it is of that class, as recorded times its factors. Where classes overlap, time counts for all of them.
         """
-        import pandas as pd
-
         skeleton = self.skeleton
         path = skeleton.critical_edges(self.factors)
         time = skeleton.times(self.factors)
@@ -217,8 +213,6 @@ class JobSkeleton:
             if it waits for no other member). Time in which the thread of an
             asynchronous send or receive runs other work is part of the wait here.
         """
-        import pandas as pd
-
         table, matches, acts = self.skeleton.waits(self.factors), self.graph.matches, self.graph.activities
         which = table["collective"].to_numpy()
         late = table["late"].to_numpy()
@@ -238,8 +232,6 @@ class JobSkeleton:
             ``kind`` (str: a word of `ActivityKind`), ``start_us`` (float64, since the job's first moment),
             ``duration_us``, ``slack_us`` (float64).
         """
-        import pandas as pd
-
         acts, skeleton = self.graph.activities, self.skeleton
         kinds = (*COMMUNICATION, ActivityKind.STEP, ActivityKind.BOUNDARY)
         rows = np.flatnonzero(np.isin(acts.kind, kinds))
@@ -282,8 +274,6 @@ class JobSkeleton:
 
 def _words(texts: tuple[str, ...], which: Array) -> Any:  # noqa: ANN401 - pandas' stubs know no categories
     """Return some of a few texts as a column that has each of them once."""
-    import pandas as pd
-
     codes: dict[str, int] = {}
     numbers = np.array([codes.setdefault(text, len(codes)) for text in texts], np.int64)
     return pd.Categorical.from_codes(numbers[which], categories=pd.Index(list(codes), dtype="str"))
@@ -363,8 +353,6 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
     one collective to the next is compared with that of its peers; and sums by name where stages of a pipeline are
     compared, or where a rank works on what no other does.
     """
-    import pandas as pd
-
     waits = graph.waits
     roles = rank_roles(graph, lambda place: sums[place][:3])
     slow = slow_among(own_steps(graph), roles, partial(work_among, sums))

@@ -136,9 +136,8 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     if fit is not None:
         return fit
     every = np.arange(1 - len(b), len(a))
-    centres = (
-        (len(b) // 2,) if len(b) <= LIMITS.places else (len(b) // 2, LIMITS.places // 2, len(b) - LIMITS.places // 2)
-    )
+    half = LIMITS.places // 2
+    centres = (middle,) if len(b) <= LIMITS.places else (middle, half, len(b) - half)
     for centre in centres if len(every) * min(len(b), LIMITS.places) <= LIMITS.shift_cells else ():
         fit = _best(a, b, every, hint, centre)
         if fit is not None:

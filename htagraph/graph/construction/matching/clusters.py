@@ -462,24 +462,16 @@ def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tup
 
 def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, ...]]:
     """Return the options that are much better than any other for one of their sequences, the best first."""
-    ordered = sorted(options, key=lambda option: option[0])
+    options = sorted(options, key=lambda option: option[0])
+    ordered = [(cost, fits, {number for fit in fits for number in (fit.first, fit.second)}) for cost, fits in options]
     taken: set[int] = set()
-    clear = []
-    for cost, fits in ordered:
-        own = {number for fit in fits for number in (fit.first, fit.second)}
+    clear, half = [], LIMITS.resolution_ns / 2
+    for cost, fits, own in ordered:
         if own & taken:
             continue
-        rivals = [
-            other
-            for other, others in ordered
-            if others is not fits
-            and (theirs := {number for fit in others for number in (fit.first, fit.second)}) & own
-            and not theirs & taken
-        ]
-        if all(
-            other + LIMITS.resolution_ns / 2 >= LIMITS.times_worse * (cost + LIMITS.resolution_ns / 2)
-            for other in rivals
-        ):
+        rivals = [(other, theirs) for other, others, theirs in ordered if others is not fits and not theirs & taken]
+        least = LIMITS.times_worse * (cost + half)
+        if all(other + half >= least for other, theirs in rivals if theirs & own):
             clear.append(fits)
         taken |= own  # if it is not clear, none of them is linked
     return clear

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, coded, marked
+from htagraph.core.arrays import Array, Ints, Mask, coded, joined, marked
 from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
@@ -146,13 +146,11 @@ def _extended(members: Members, teams: list[Team], by_time: list[Team]) -> list[
         groups = groups[groups >= 0]
         if len(into) > 1 or len(groups) > 1:
             continue
+        known, at = Team(rows[:0], team.label, team.key, 0), np.arange(rows.shape[1])
         if len(into):
             known, at = found[into[0]], place.max(axis=0)
-        else:
-            label, size = (
-                (members.groups[groups[0]], int(members.group_size[groups[0]])) if len(groups) else (team.label, 0)
-            )
-            known, at = Team(rows[:0], label, team.key, size), np.arange(rows.shape[1])
+        elif len(groups):
+            known = replace(known, label=members.groups[groups[0]], size=int(members.group_size[groups[0]]))
         new = rows[(own < 0).all(axis=1)][:, at >= 0]
         apart = ((own >= 0) & (place != at)).any() or len(np.unique(at[at >= 0])) < (at >= 0).sum()
         if apart or not len(new) or 0 < known.size < len(known.rows) + len(new):
@@ -327,9 +325,8 @@ def _pools(labels: Sequence[Array]) -> list[int]:
 
 
 def _placed(fellows: Cluster, tracks: list[Track]) -> Ints:
-    members = sorted(
-        (fellows.holed.get(number, tracks[number]) for number in fellows.shift), key=lambda track: track.rank
-    )
+    united = (fellows.holed.get(number, tracks[number]) for number in fellows.shift)
+    members = sorted(united, key=lambda track: track.rank)
     low = min(fellows.shift.values())
     columns = [track.place + fellows.shift[track.number] - low for track in members]
     grid = np.full((len(members), max(int(at[-1]) for at in columns) + 1), -1, np.int64)
@@ -414,8 +411,7 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...], hos
     op: list[str] = []
     group: list[str] = []
     key: list[str] = []
-    size: list[Array] = []
-    number: list[Array] = []
+    numbers: list[tuple[Array, Array]] = []  # by collective: the size of its group, the number of the group
     for each, team in enumerate(teams):
         count = team.rows.shape[1]
         column = np.broadcast_to(np.arange(count) + len(op), team.rows.shape)
@@ -428,10 +424,6 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...], hos
         op += [members.ops[code] if code >= 0 else unnamed for code in best.tolist()]
         group += [team.label] * count
         key += [team.key] * count
-        size.append(np.full(count, team.size))
-        number.append(np.full(count, each))
-    none = [np.empty(0, np.int64)]
-    return Matching(
-        members, collective, tuple(op), tuple(group), tuple(key), np.concatenate(size or none),
-        np.concatenate(number or none), issues, hosts,
-    )  # fmt: skip
+        numbers.append((np.full(count, team.size), np.full(count, each)))
+    size, number = joined(numbers, 2)
+    return Matching(members, collective, tuple(op), tuple(group), tuple(key), size, number, issues, hosts)
