@@ -123,8 +123,8 @@ def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
         share = 100 * time[known & computes].sum() / max(time[computes].sum(), 1e-9)
         msg = f"shapes say what {share:.0f} % of the kernels' time computes, too little for another batch: {_SHAPES}"
         raise SelectionError(msg)
-    weights = np.bincount(call[known], time[known], len(shaped.calls))
-    size = before if before is not None else _found([*zip(shaped.calls, weights.tolist(), strict=True)])
+    counts = np.bincount(call[known], minlength=len(shaped.calls)).tolist()
+    size = before if before is not None else _found([*zip(shaped.calls, counts, strict=True)])
     size = int(checked(size, "before", least=1, most=_MOST))
     layout = layout_of(shaped.calls, size)
     if not layout.views:
@@ -133,8 +133,8 @@ def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
     return _Job(graph, table, call, layout)
 
 
-def _found(weights: list[tuple[Call, float]]) -> int:
-    sizes = recorded_batch(weights)
+def _found(counts: list[tuple[Call, int]]) -> int:
+    sizes = recorded_batch(counts)
     if len(sizes) == 1:
         return sizes[0]
     if not sizes:
@@ -152,8 +152,8 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     waves = _wave_us(job)
     rates = _peaks(job)
-    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves)
-    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves)
+    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device)
+    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device)
     fill = _fill(job)
     fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
     mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, _alike(job))
