@@ -30,13 +30,10 @@ _EXPLAINED = 0.98
 and tables of positions. Doubled, no batch would be found."""
 _PLAUSIBLE = 0.8
 """So many times the share of the size that explains most is enough, where attention says which size is the batch.
-Chosen: a sequence has tensors of its own, such as tables of positions. Doubled, the size that explains most is taken."""
-_MAX_CANDIDATES = 24
-"""How many outermost sizes are tried as the batch, the most frequent first. Chosen: jobs have a handful. Doubled, the
-same batch is found."""
+Chosen: a sequence has tensors of its own, such as tables of positions. Doubled, what explains most is taken."""
 _MOSTLY = 0.6
-"""A batch explains at least this share of a job's tensors; it is 1 if as many of those of three dimensions or more begin
-with 1. Chosen: masks and tables of positions begin with 1 as well. Doubled, no job has a batch."""
+"""A batch explains at least this share of a job's tensors; it is 1 if as many of those of three dimensions or more
+begin with 1. Chosen: masks and tables of positions begin with 1 as well. Doubled, no job has a batch."""
 _OUTER = 2
 """The batch is one of so many outermost dimensions: batch first, or sequence first. Doubled, images' heights count."""
 Shape: TypeAlias = tuple[int, ...]
@@ -57,6 +54,8 @@ class BatchLayout:
         """Return which dimension of a tensor is the batch; None if none is, as in one that may be a parameter."""
         if not shape or (shape in self.parameters and not activation):
             return None
+        if len(shape) == 2 and shape[0] in self.sizes:
+            return 0  # a width that equals the batch is none
         exact = [at for at, size in enumerate(shape[:_OUTER]) if size == self.batch]
         if exact:
             return exact[0]
@@ -154,11 +153,11 @@ def recorded_batch(counts: Iterable[tuple[Call, int]]) -> list[int]:
     if sum(count for shape, count in deep.items() if shape[0] == 1) > _MOSTLY * sum(deep.values()):
         return [1]
     shares, first = {}, {}
-    for size in sorted(outer.keys() - {1}, key=lambda each: -outer[each])[:_MAX_CANDIDATES]:
+    for size in [each for each in outer if each > 1 and outer[each] > (1 - _EXPLAINED) * sum(used.values())]:
         layout = _layout(shapes, parameters, size)
         at = {shape: layout.batch_dimension(shape) for shape in used}
         first[size] = sum(count for shape, count in used.items() if at[shape] == 0)
-        shares[size] = first[size] + sum(count for shape, count in used.items() if at[shape] == 1)
+        shares[size] = first[size] + sum(count for shape, count in used.items() if shape in deep and at[shape] == 1)
     if max(shares.values(), default=0) < _MOSTLY * sum(used.values()):
         return []
     sizes = _best(_by_use(_best([*shares], shares, _PLAUSIBLE), calls, deep), shares)
