@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls, used_device
-from htagraph.queries.weights import State, Unsure, checked, initial, loader_time, time_of, with_factor
+from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 
@@ -48,6 +49,7 @@ _SHAPES = "record with record_shapes=True"
 _DEVICE = "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (hg.profile() does)"
 _CAPTURES = "replayed CUDA graphs hide them; record what was captured, too, and give it as --captures (captures=)"
 _DONE = "a batch of "
+_BySample: TypeAlias = dict[tuple[str, str], tuple[Array, float]]
 
 
 def batch(state: State, /, after: int, before: int | None = None) -> State:
@@ -340,11 +342,12 @@ def _between(job: _Job, other: _Job, after: int, times: tuple[Array, Array, Arra
     """Return the times of rows that another recording with another batch has, too, on the line through both."""
     share, beyond = _line(job, other, after)
     mid, low, high = (each.copy() for each in times)
-    known = _by_sample(other)
-    for key, (rows, mean) in _by_sample(job).items():
-        if key in known and mean and (ratio := 1 + share * (known[key][1] / mean - 1)) > 0:
+    own, known = _by_sample(job), _by_sample(other)
+    for key in own.keys() & known.keys():
+        rows, usual = own[key]
+        if usual and (ratio := 1 + share * (known[key][1] / usual - 1)) > 0:
             mid[rows] = job.time[rows] * ratio
-            wide = 1 + _BETWEEN * (1 + beyond)
+            wide = 1 + (_BETWEEN + _HOSTS * ~job.on_device[rows]) * (1 + beyond)
             low[rows], high[rows] = mid[rows] / wide, mid[rows] * wide
     return mid, low, high
 
@@ -359,23 +362,22 @@ def _loader_growth(job: _Job, others: list[_Job], after: int) -> float:
 
 
 def _loader_us(graph: DependencyGraph) -> float:
-    """Return the mean time of a wait for the data loader, with the work inside, µs; 0 without any."""
-    with suppress(SelectionError):
-        time, loads = loader_time(initial(graph), {}), names_that(is_data_loader, graph.names)[graph.activities.name]
-        return float(graph.edges.lag[time.edges].sum() + graph.gap[time.gaps].sum()) / 1000 / max(int(loads.sum()), 1)
-    return 0.0
+    """Return the usual time of a wait for the data loader, with the work inside, µs; 0 without any."""
+    took = graph.activities.duration[names_that(is_data_loader, graph.names)[graph.activities.name]]
+    return float(np.median(took)) / 1000 if len(took) else 0.0
 
 
-def _by_sample(job: _Job) -> dict[tuple[str, str], tuple[Array, float]]:
-    """Return (the rows of each call, the mean time of one), by name and shapes for a batch of 1."""
+def _by_sample(job: _Job) -> _BySample:
+    """Return (the rows of each call, the usual time of one), by name and shapes for a batch of 1."""
     calls = shaped_calls(job.graph).calls
     rows: dict[tuple[str, str], list[Array]] = defaultdict(list)
     for number in np.unique(job.call[job.call >= 0]).tolist():
         alone, _ = resized_calls(calls[number], job.layout, 1)
         rows[alone.name, str(alone.dims)].append(np.flatnonzero(job.call == number))
     own = {key: np.concatenate(parts) for key, parts in rows.items()}
+    took = job.table.groupby("operator")["time_us"].sum()
     operators = job.table["operator"].to_numpy(np.int64)
-    return {key: (at, float(job.time[at].sum() / len(np.unique(operators[at])))) for key, at in own.items()}
+    return {key: (at, float(took[np.unique(operators[at])].median())) for key, at in own.items()}
 
 
 def _with_times(state: State, rows: Array, factors: list[Array]) -> State:
