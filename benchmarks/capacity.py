@@ -129,7 +129,7 @@ def neusight(half: str | None) -> Iterator[Case]:
 
 def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple[int, int]) -> Case:
     calls, time = table["call"].tolist(), table["ms"].to_numpy() * 1000
-    known = [(call, float(each)) for call, each in zip(calls, time, strict=True) if call is not None]
+    known = [(call, 1) for call in calls if call is not None]
     found = recorded_batch(known)
     if found[:1] != [sizes[0]]:
         print(f"{name}: the batch was taken for {found}")
@@ -142,7 +142,8 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     def work(calls: list[Call | None]) -> KernelWork:
         costs = [None if call is None else cost_of_call(call) for call in calls]
         roofs = [max(np.nan_to_num(c.flop) / rates[0], c.bytes / rates[1]) if c else np.nan for c in costs]
-        return KernelWork(np.array(roofs), np.array([c.depth * wave if c else 0.0 for c in costs]))
+        depths = np.array([c.depth * wave if c else 0.0 for c in costs])
+        return KernelWork(np.array(roofs), depths, np.zeros(len(costs), np.bool_))
 
     kind = np.array([0 if call is None else kernel_kind(call.name) for call in calls])
     blocks = [

@@ -28,7 +28,7 @@ __all__ = [
     "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
     "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_single_precision",
     "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "is_whole_graph", "kernel_kind",
-    "kernel_library", "matches", "names_like", "names_that", "operator_of_frame", "parameter_positions",
+    "kernel_library", "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "parameter_positions",
     "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
@@ -286,6 +286,10 @@ is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplie
 SINGLE_PRECISION = "(?i)sgemm|scudnn"
 is_single_precision = _named(
     SINGLE_PRECISION, "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
+)
+needs_device = _named(
+    r"^(nccl|rccl|xccl):|^aten::(_?(cudnn|miopen)_(?!is_)|(record_stream|_?pin_memory)$)",
+    "an operator or annotation that only jobs with a device have",
 )
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_wait = _named(

@@ -10,6 +10,7 @@ from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.kernel_costs import used_device
 
 __all__ = ["NO_DEVICE_WORK", "shows_device"]
 
@@ -25,10 +26,9 @@ def _when(results: Results) -> list[Claim]:
 
 
 def shows_device(graph: DependencyGraph) -> bool:
-    """Return whether anything recorded shows a device: its work, a launch, or that the machine has one."""
-    acts = graph.activities
-    launched = acts.on_device | (acts.kind == ActivityKind.LAUNCH)
-    return len(acts) > 0 and (launched.any() or any(trace.facts.devices for trace in graph.traces.values()))
+    """Return whether anything recorded shows a device: what a job does with it, or that the machine has one."""
+    listed = any(trace.facts.devices for trace in graph.traces.values())
+    return len(graph.activities) > 0 and (listed or used_device(graph))
 
 
 def _short(claim: Claim) -> str:

@@ -13,8 +13,8 @@ import pandas as pd
 from htagraph.core.arrays import Array, Ints, marked
 from htagraph.core.computing import once
 from htagraph.core.flops import cost_of, element_bytes, flop_formula, is_complex, moves_nothing, numbers_per_element
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
-from htagraph.core.naming import COPY, is_optimizer, kernel_kind, kernel_library, names_that
+from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
+from htagraph.core.naming import COPY, is_optimizer, kernel_kind, kernel_library, names_that, needs_device
 from htagraph.core.parents import nearest
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
@@ -24,7 +24,7 @@ from htagraph.queries.arguments import argument_texts
 
 __all__ = [
     "Call", "CallCost", "ShapedCalls", "cost_of_call", "device_name", "kernel_costs", "operator_costs", "shaped_calls",
-    "tensors_of",
+    "tensors_of", "used_device",
 ]  # fmt: skip
 
 TABLE = Table(
@@ -315,3 +315,10 @@ def device_name(graph: DependencyGraph, rank: int) -> str:
         return ""
     named = [(each.id, each.name) for each in trace.facts.devices if each.name]
     return next((name for number, name in named if number in used), named[0][1] if named else "")
+
+
+def used_device(graph: DependencyGraph) -> bool:
+    """Return whether a job used a device, recorded or not: its work, a launch, an operator that only devices have."""
+    acts = graph.activities
+    named = names_that(needs_device, graph.names)[acts.name] & of_kinds(acts.kind, [ActivityKind.OP, *ANNOTATIONS])
+    return bool((acts.on_device | (acts.kind == ActivityKind.LAUNCH) | named).any())

@@ -4,6 +4,10 @@ A tensor of the model's parameters has no batch; parameters are where operators 
 accumulated, and where optimizers write. Every other tensor has one dimension that is the batch, or a multiple of it
 (batch × sequence, batch × heads): that which is exactly the batch, or else the outermost one of a tensor that holds as
 many elements as one with the batch itself (a view), or else one whose size other tensors have as their batch.
+
+The recorded batch is the size that explains the most tensors so. A sequence explains as many as a batch does; the
+sequence is what attention compares with itself (scores end in it twice), and the batch is the outermost dimension of
+attention's inputs, and of the integers that a job reads (tokens, labels).
 """
 
 from __future__ import annotations
@@ -22,14 +26,14 @@ from htagraph.queries.kernel_costs import Call, tensors_of
 __all__ = ["BatchLayout", "layout_of", "recorded_batch", "resized_calls"]
 
 _EXPLAINED = 0.98
-"""A batch explains shapes as well as another one does if this share of the time is in tensors that it explains. Chosen:
-the rest are masks and tables of positions. Doubled, no batch would be found."""
-_MAX_CANDIDATES = 24
-"""How many outermost sizes are tried as the batch, the most frequent first. Chosen: jobs have a handful. Doubled, the
-same batch is found."""
+"""A size explains shapes as well as another one does if it explains this share of as many. Chosen: the rest are masks
+and tables of positions. Doubled, no batch would be found."""
+_PLAUSIBLE = 0.8
+"""So many times the share of the size that explains most is enough, where attention says which size is the batch.
+Chosen: a sequence has tensors of its own, such as tables of positions. Doubled, what explains most is taken."""
 _MOSTLY = 0.6
-"""The batch is 1 if the tensors of three dimensions or more in this share of the time begin with 1. Chosen: masks and
-tables of positions begin with 1 as well. Doubled, no job has a batch of 1."""
+"""A batch explains at least this share of a job's tensors; it is 1 if as many of those of three dimensions or more
+begin with 1. Chosen: masks and tables of positions begin with 1 as well. Doubled, no job has a batch."""
 _OUTER = 2
 """The batch is one of so many outermost dimensions: batch first, or sequence first. Doubled, images' heights count."""
 Shape: TypeAlias = tuple[int, ...]
@@ -50,6 +54,8 @@ class BatchLayout:
         """Return which dimension of a tensor is the batch; None if none is, as in one that may be a parameter."""
         if not shape or (shape in self.parameters and not activation):
             return None
+        if len(shape) == 2 and shape[0] in self.sizes:
+            return 0  # a width that equals the batch is none
         exact = [at for at, size in enumerate(shape[:_OUTER]) if size == self.batch]
         if exact:
             return exact[0]
@@ -94,57 +100,88 @@ def layout_of(calls: Iterable[Call], batch: int) -> BatchLayout:
         [0, 0, None, 0]
     """
     calls = list(calls)
-    parameters = _parameters(calls)
+    return _layout(_activations(calls, parameters := _parameters(calls)), parameters, batch)
+
+
+def _activations(calls: Iterable[Call], parameters: frozenset[Shape]) -> set[Shape]:
     shapes = {shape for call in calls for shape, _ in tensors_of(call)} - parameters
-    shapes |= {shape for call in calls for shape in _beside_parameters(call)}
+    return shapes | {shape for call in calls for shape in _beside_parameters(call)}
+
+
+def _layout(shapes: Iterable[Shape], parameters: frozenset[Shape], batch: int) -> BatchLayout:
+    """Return where the batch is in tensors that are no parameters.
+
+    A size is a multiple of the batch if a view of the same tensor has it as a product of dimensions beside each other.
+    """
     own = {shape for shape in shapes if batch in shape[:_OUTER] and len(shape) > 1}
     views = frozenset(prod(shape) for shape in own)
-    sizes = {shape[0] for shape in shapes if len(shape) > 1 and _is_view(shape, batch) and prod(shape) in views}
+    products = {(prod(shape), size) for shape in own for size in _products(shape, batch)}
+    sizes = {shape[0] for shape in shapes if len(shape) > 1 and (prod(shape), shape[0]) in products}
     return BatchLayout(batch, parameters, views, frozenset(sizes | {batch}))
 
 
-def recorded_batch(weights: Iterable[tuple[Call, float]]) -> list[int]:
-    """Return the batch sizes that explain the shapes of a job about equally well, the best first; none for no shapes.
+def _products(shape: Shape, batch: int) -> Iterator[int]:
+    """Yield the products of the batch and dimensions beside it, without the last one, which holds features."""
+    at = shape.index(batch)
+    for first in range(at + 1):
+        for last in range(at + 1, len(shape)):
+            yield prod(shape[first:last])
+
+
+def recorded_batch(counts: Iterable[tuple[Call, int]]) -> list[int]:
+    """Return the batch that the shapes of a job show; several where nothing says which it is, none for no batch.
 
     Args:
-        weights: calls with the time that they take.
+        counts: calls, and how many kernels each has. Time would let one large product outvote the model; calls without
+            kernels are views, which show what is a product of dimensions.
 
     Example:
-        >>> calls = [(Call("aten::linear", [[128, 64], [64, 64]], ["float"] * 2, None), 2.0)]
-        >>> recorded_batch([*calls, (Call("aten::gelu", [[8, 16, 64]], ["float"], None), 1.0)])
+        >>> calls = [(Call("aten::linear", [[128, 64], [64, 64]], ["float"] * 2, None), 2)]
+        >>> recorded_batch([*calls, (Call("aten::gelu", [[8, 16, 64]], ["float"], None), 1)])
         [8]
     """
-    given = [(call, weight) for call, weight in weights if weight > 0]
-    parameters = _parameters(call for call, _ in given)
-    used = [(shape, weight) for call, weight in given for shape in _activations(call, parameters)]
-    deep = [(shape[0] == 1, weight) for shape, weight in used if len(shape) > 2]
-    if sum(weight for is_one, weight in deep if is_one) > _MOSTLY * sum(weight for _, weight in deep):
+    given = list(counts)
+    calls = [call for call, _ in given]
+    parameters = _parameters(calls)
+    shapes, used, outer = _activations(calls, parameters), defaultdict[Shape, int](int), defaultdict[int, int](int)
+    for call, count in given:
+        for shape in [shape for shape, _ in tensors_of(call) if count and len(shape) > 1 and shape not in parameters]:
+            used[shape] += count
+            for size in set(shape[:_OUTER]) if len(shape) > _OUTER else {shape[0]}:
+                outer[size] += count
+    deep = {shape: count for shape, count in used.items() if len(shape) > _OUTER}
+    if sum(count for shape, count in deep.items() if shape[0] == 1) > _MOSTLY * sum(deep.values()):
         return [1]
-    outer: dict[int, float] = defaultdict(float)
-    for shape, weight in used:
-        for size in set(shape[:_OUTER]) if len(shape) > 2 else {shape[0]}:
-            outer[size] += weight
-    shares = {}
-    for size in sorted(outer, key=lambda each: -outer[each])[:_MAX_CANDIDATES]:
-        if size > 1:
-            layout = layout_of((call for call, _ in given), size)
-            shares[size] = sum(weight * _explains(layout, shape) for shape, weight in used)
-    best = max(shares.values(), default=0.0)
-    good = [size for size, share in shares.items() if share >= _EXPLAINED * best > 0]
-    first = [size for size in good if any(shape[0] == size and len(shape) > 1 for shape, _ in used)]
-    return sorted(first or good, key=lambda size: (-outer[size], -size))
+    shares, first = {}, {}
+    for size in [each for each in outer if each > 1 and outer[each] > (1 - _EXPLAINED) * sum(used.values())]:
+        layout = _layout(shapes, parameters, size)
+        at = {shape: layout.batch_dimension(shape) for shape in used}
+        first[size] = sum(count for shape, count in used.items() if at[shape] == 0)
+        shares[size] = first[size] + sum(count for shape, count in used.items() if shape in deep and at[shape] == 1)
+    if max(shares.values(), default=0) < _MOSTLY * sum(used.values()):
+        return []
+    sizes = _best(_by_use(_best([*shares], shares, _PLAUSIBLE), calls, deep), shares)
+    read = {shape[0] for call in calls for shape in _whole_numbers(call) if len({*shape[:2]} & {*sizes}) > 1}
+    return sorted(read or _best(sizes, first))
 
 
-def _explains(layout: BatchLayout, shape: Shape) -> float:
-    """Return 1 for a tensor whose outermost dimension is the batch by this layout; half where it is the second."""
-    at = layout.batch_dimension(shape)
-    return 1.0 if at == 0 else 0.5 if at == 1 else 0.0
+def _best(sizes: list[int], shares: dict[int, int], part: float = _EXPLAINED) -> list[int]:
+    return [size for size in sizes if shares[size] >= part * max(shares[each] for each in sizes)]
 
 
-def _activations(call: Call, parameters: frozenset[Shape]) -> Iterator[Shape]:
-    for shape, _ in tensors_of(call):
-        if shape not in parameters and len(shape) > 1:
-            yield shape
+def _by_use(sizes: list[int], calls: list[Call], deep: Iterable[Shape]) -> list[int]:
+    """Return which of some sizes may be the batch, by what attention does with tensors; all where it says nothing."""
+    inputs = (shape for call in calls if "att" in flop_formula(call.name) for shape, _ in tensors_of(call))
+    attended = {shape[0] for shape in inputs if len(shape) > 3}
+    compared = {shape[-1] for shape in deep if shape[-1] == shape[-2] != shape[0]}
+    return [size for size in sizes if size in attended] or [size for size in sizes if size not in compared] or sizes
+
+
+def _whole_numbers(call: Call) -> Iterator[Shape]:
+    """Yield the shapes of an operator's inputs that are tables of integers, such as tokens."""
+    for shape, of in zip(call.dims or (), call.types or (), strict=False):
+        if str(of).lower().startswith(("long", "int")) and isinstance(shape, list) and len(shape) > 1:
+            yield tuple(shape)
 
 
 def resized_calls(call: Call, layout: BatchLayout, after: int) -> tuple[Call, bool]:

@@ -61,6 +61,8 @@ class KernelWork:
     """The time in which the device's peak rates allow it, µs; NaN where unknown."""
     depth_us: Array
     """The time of one wave's pass through the inner dimension of a product at the peak rate, µs; 0 for others."""
+    on_host: Array
+    """True for operators on hosts, whose times say by themselves how far they may be off their fit."""
 
     def terms(self) -> Array:
         """Return a row per kernel: (1, depth, roof)."""
@@ -91,7 +93,7 @@ def resized(
         >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
         >>> from htagraph.core.kinds import KernelKind
         >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
-        >>> before, after = KernelWork(roof, none), KernelWork(2 * roof, none)
+        >>> before, after = KernelWork(roof, none, none > 0), KernelWork(2 * roof, none, none > 0)
         >>> mid, _, _ = resized(kind, time, before, after, np.full(3, np.nan), np.arange(3))
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
@@ -103,9 +105,10 @@ def resized(
     mid, low, high = (time_us.astype(np.float64) for _ in range(3))
     known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time_us > 0)
     changed = known & (before != after).any(axis=1)
-    for each in np.unique(kind[changed]).tolist():
-        own, rows = known & (kind == each), np.flatnonzero(changed & (kind == each))
-        parts, spread = _fit(before[own], time_us[own], alike[own])
+    group = 2 * kind.astype(np.int64) + work.on_host
+    for each in np.unique(group[changed]).tolist():
+        own, rows = known & (group == each), np.flatnonzero(changed & (group == each))
+        parts, spread = _fit(before[own], time_us[own], alike[own], passes=1 + each % 2)
         terms = before[rows] * parts, after[rows] * parts
         fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time_us[own].min()))
         mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], fit_of)
@@ -148,19 +151,20 @@ def _scaled(
     return mid, np.minimum(np.minimum(*ends), mid) / drift, np.maximum(np.maximum(*ends), mid) * drift
 
 
-def _fit(terms: Array, time: Array, alike: Array) -> tuple[Array, float]:
+def _fit(terms: Array, time: Array, alike: Array, *, passes: int) -> tuple[Array, float]:
     """Return (the coefficients with the smallest relative errors, by how much times are off them, as a share).
 
     No coefficient is below 0, that of the roof not below 1. Kernels that are alike count once, with their mean time,
     weighted by their total time. A coefficient of the depth is expected around 1, in units of a wave, and a floor
-    around some µs: kernels have to say so if these are not 0, and say less the more they differ from the fit.
+    around some µs: kernels have to say so if these are not 0. In a second pass, they say less the more they differ from
+    the first fit. That suits hosts, where times are noise; kernels on devices differ because they are others.
     """
     _, number = np.unique(alike, return_inverse=True)
     total, count = np.bincount(number, time), np.bincount(number)
     sizes = np.stack([np.bincount(number, column) / count for column in terms.T], axis=1)
     usual, share = total / count, total / total.sum()
     fitted, spread = np.zeros(3), _SPREAD
-    for _ in range(2):
+    for _ in range(passes):
         fitted = _nonnegative(sizes, usual, np.sqrt(share * len(usual)) / usual / spread, _SPREAD / spread)
         off = np.log(usual / np.maximum(sizes @ fitted, _LEAST))
         spread = float(np.clip(np.sqrt(share @ np.square(off - share @ off)), _SPREAD, _MOST_SPREAD))

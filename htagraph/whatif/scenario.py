@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -40,7 +40,7 @@ TABLE = Table(
 )
 
 
-def what_if(graph: DependencyGraph, *, also: Sequence[DependencyGraph] = ()) -> Scenario:
+def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[DependencyGraph] = ()) -> Scenario:
     """Return a scenario without changes; chain changes onto it, then ``.run()`` it.
 
     The replay derives every wait: work starts when the last of its predecessors allows it. Without changes, the replay
@@ -48,7 +48,7 @@ def what_if(graph: DependencyGraph, *, also: Sequence[DependencyGraph] = ()) -> 
 
     Args:
         graph: the job.
-        also: other recordings of it, such as with another batch, which make a change of the batch surer.
+        also: another recording of it, or several, such as with another batch: they make a change of the batch surer.
 
     Returns:
         A scenario. Each of its methods returns a new one; ``.run()`` returns an `htagraph.whatif.outcome.Outcome` with
@@ -61,7 +61,11 @@ def what_if(graph: DependencyGraph, *, also: Sequence[DependencyGraph] = ()) -> 
         >>> hg.what_if(graph).run().speedup
         1.0
     """
-    return Scenario(graph, replace(initial(graph), also=tuple(also)))
+    check_type(graph, DependencyGraph, "htagraph.what_if takes a graph (htagraph.load makes one of a path)")
+    others = tuple(also) if isinstance(also, Iterable) and not isinstance(also, str) else (also,)
+    for other in others:
+        check_type(other, DependencyGraph, "htagraph.what_if takes graphs of other recordings as also=")
+    return Scenario(graph, replace(initial(graph), also=others))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, coded
+from htagraph.core.arrays import Array, coded, marked
 from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
-from htagraph.core.flops import is_tf32_kernel
-from htagraph.core.kinds import KernelKind, of_kinds
-from htagraph.core.naming import names_that
+from htagraph.core.flops import is_tf32_kernel, moves_nothing
+from htagraph.core.kinds import EdgeKind, KernelKind, of_kinds
+from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
-from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls
+from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls, used_device
 from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
@@ -41,7 +42,14 @@ Measured: operators in two recordings of one job at one batch differ by 4 % in t
 Doubled, intervals of jobs on hosts are a quarter wider."""
 _TOLD = 0.01
 """Share of time without shapes from which a note says so. Chosen: less hardly moves a step. Doubled, fewer notes."""
+_HOST_FLOP_US = 50e6
+"""Operations per µs that no operator on a host reaches. Source: two sockets of 64 cores with AVX-512 do some 20 in
+single precision. Doubled, operators that only launch work of a device pass for fast hosts more often."""
 _SHAPES = "record with record_shapes=True"
+_DEVICE = "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (hg.profile() does)"
+_CAPTURES = "replayed CUDA graphs hide them; record what was captured, too, and give it as --captures (captures=)"
+_DONE = "a batch of "
+_BySample: TypeAlias = dict[tuple[str, str], tuple[Array, float]]
 
 
 def batch(state: State, /, after: int, before: int | None = None) -> State:
@@ -66,16 +74,20 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     Source: the roofline model (Williams, Waterman, Patterson 2009), with a floor.
     """
     after = int(checked(after, "after", least=1, most=_MOST))
+    if any(each.startswith(_DONE) for each in state.notes):
+        msg = "batch: the job has another batch already; give one batch"
+        raise SelectionError(msg)
     job = _job_of(state.graph, before)
+    others = _others(job, state.also, after)
     times = _predicted(job, after)
-    for other in state.also:
-        times = _between(job, _job_of(other, None), after, times)
+    for other in others:
+        times = _between(job, other, after, times)
     factors = [np.divide(each, job.time, out=np.ones(len(each)), where=job.time > 0) for each in times]
     state = _with_times(state, job.table["activity"].to_numpy(np.int64), factors)
     with suppress(SelectionError):  # it has no loader
-        state = with_factor(state, loader_time(state, {}), after / job.layout.batch)
+        state = with_factor(state, loader_time(state, {}), _loader_growth(job, others, after))
     return state.with_note(
-        f"a batch of {after} and not {job.layout.batch}: {_scope(job, times[0])}; libraries may choose other kernels"
+        f"{_DONE}{after} and not {job.layout.batch}: {_scope(job, times[0])}; libraries may choose other kernels"
     )
 
 
@@ -110,21 +122,15 @@ class _Job:
 
 def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
     table, shaped = kernel_costs(graph), shaped_calls(graph)
+    loads = names_that(is_data_loader, graph.names)[graph.activities.name]
+    table = table[~graph.tree.inside(loads)[table["activity"]]]  # the loader's time is its own
     operator = table["operator"].to_numpy(np.int64)
     call = np.full(len(table), -1, np.int64)
-    if not len(shaped.activity):
-        msg = f"no shapes of inputs were recorded, which say how work grows with the batch: {_SHAPES}"
-        raise SelectionError(msg)
     known = operator >= 0
     call[known] = shaped.number[np.searchsorted(shaped.activity, operator[known])]
-    computes = ~of_kinds(table["kind"].to_numpy(), [KernelKind.COLLECTIVE])
-    time = table["time_us"].to_numpy(np.float64)
-    if time[known & computes].sum() < _KNOWN * time[computes].sum():
-        share = 100 * time[known & computes].sum() / max(time[computes].sum(), 1e-9)
-        msg = f"shapes say what {share:.0f} % of the kernels' time computes, too little for another batch: {_SHAPES}"
-        raise SelectionError(msg)
-    weights = np.bincount(call[known], time[known], len(shaped.calls))
-    size = before if before is not None else _found([*zip(shaped.calls, weights.tolist(), strict=True)])
+    _refuse_unknown(graph, table, call)
+    counts = np.bincount(call[known], minlength=len(shaped.calls)).tolist()
+    size = before if before is not None else _found([*zip(shaped.calls, counts, strict=True)])
     size = int(checked(size, "before", least=1, most=_MOST))
     layout = layout_of(shaped.calls, size)
     if not layout.views:
@@ -133,8 +139,27 @@ def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
     return _Job(graph, table, call, layout)
 
 
-def _found(weights: list[tuple[Call, float]]) -> int:
-    sizes = recorded_batch(weights)
+def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) -> None:
+    """Raise where shapes say too little of what takes time, or nothing of it ran where it was recorded."""
+    rows, device = table["activity"].to_numpy(np.int64), graph.activities.on_device
+    name, known = graph.activities.name[rows], call >= 0
+    usual = table["time_us"].groupby(coded(call, name)).transform("median").to_numpy(np.float64)
+    if not device.any() and (used_device(graph) or _best(table["flop"].to_numpy(np.float64), usual) > _HOST_FLOP_US):
+        msg = f"the job used a device whose work was not recorded: record with {_DEVICE}"
+        raise SelectionError(msg)
+    views = names_that(moves_nothing, graph.names)[name] & ~device[rows]
+    computes = ~of_kinds(table["kind"].to_numpy(), [KernelKind.COLLECTIVE]) & ~views
+    whole = usual[computes].sum()
+    if (share := usual[known & computes].sum() / max(whole, 1e-9)) >= _KNOWN and known.any():
+        return
+    replayed = marked(graph.edges.target[graph.edges.kind == EdgeKind.GRAPH] >> 1, len(device))[rows]
+    how = _CAPTURES if usual[computes & ~known & replayed].sum() > _KNOWN * usual[computes & ~known].sum() else _SHAPES
+    msg = f"shapes of inputs say what {share:.0%} of the kernels' time computes, too little for another batch: {how}"
+    raise SelectionError(msg)
+
+
+def _found(counts: list[tuple[Call, int]]) -> int:
+    sizes = recorded_batch(counts)
     if len(sizes) == 1:
         return sizes[0]
     if not sizes:
@@ -152,8 +177,8 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     waves = _wave_us(job)
     rates = _peaks(job)
-    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves)
-    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves)
+    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device)
+    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device)
     fill = _fill(job)
     fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
     mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, _alike(job))
@@ -279,37 +304,80 @@ def _alike(job: _Job) -> Array:
     return coded(job.call, name)
 
 
+def _others(job: _Job, also: tuple[DependencyGraph, ...], after: int) -> list[_Job]:
+    """Return the other recordings of a job, the one that says most about the new batch last.
+
+    That is the nearest one on the other side of the new batch, or else the nearest one.
+
+    Raises:
+        SelectionError: one has the same batch, or is of another job.
+    """
+    own, others = _by_sample(job), []
+    for graph in also:
+        try:
+            other = _job_of(graph, None)
+        except SelectionError as error:
+            msg = f"also=: {error}"
+            raise SelectionError(msg) from error
+        if other.layout.batch == job.layout.batch:
+            msg = f"also=: both recordings have a batch of {job.layout.batch}; give one with another batch"
+            raise SelectionError(msg)
+        known = _by_sample(other)
+        shared = sum(float(job.time[rows].sum()) for key, (rows, _) in own.items() if key in known)
+        if (share := shared / max(float(job.time[job.call >= 0].sum()), 1e-9)) < _KNOWN:
+            msg = f"also=: operators of its shapes take {share:.0%} of this job's time; give one of the same job"
+            raise SelectionError(msg)
+        others.append(other)
+    here = job.layout.batch - after
+    return sorted(others, key=lambda at: (here * (at.layout.batch - after) < 0, -abs(np.log(at.layout.batch / after))))
+
+
+def _line(job: _Job, other: _Job, after: int) -> tuple[float, float]:
+    """Return (where the new batch lies from one recording, 0, to the other one, 1; how far beyond both)."""
+    share = (after - job.layout.batch) / (other.layout.batch - job.layout.batch)
+    return share, max(share - 1, -share, 0.0)
+
+
 def _between(job: _Job, other: _Job, after: int, times: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Return the times of rows that another recording with another batch has, too, on the line through both."""
-    sizes = job.layout.batch, other.layout.batch
-    if sizes[0] == sizes[1]:
-        msg = f"also=: both recordings have a batch of {sizes[0]}; give one with another batch"
-        raise SelectionError(msg)
-    (own, mean), (_, mean_other) = (_by_sample(each) for each in (job, other))
-    share = (after - sizes[0]) / (sizes[1] - sizes[0])
+    share, beyond = _line(job, other, after)
     mid, low, high = (each.copy() for each in times)
-    beyond = max(share - 1, -share, 0.0)
-    for key, rows in own.items():
-        if key in mean_other:
-            ratio = max(1 + share * (mean_other[key] / mean[key] - 1), 0.0)
-            if not ratio:
-                continue
+    own, known = _by_sample(job), _by_sample(other)
+    for key in own.keys() & known.keys():
+        rows, usual = own[key]
+        if usual and (ratio := 1 + share * (known[key][1] / usual - 1)) > 0:
             mid[rows] = job.time[rows] * ratio
-            wide = 1 + _BETWEEN * (1 + beyond)
+            wide = 1 + (_BETWEEN + _HOSTS * ~job.on_device[rows]) * (1 + beyond)
             low[rows], high[rows] = mid[rows] / wide, mid[rows] * wide
     return mid, low, high
 
 
-def _by_sample(job: _Job) -> tuple[dict[tuple[str, str], Array], dict[tuple[str, str], float]]:
-    """Return (the rows of each call, the mean time of one), by name and shapes for a batch of 1."""
+def _loader_growth(job: _Job, others: list[_Job], after: int) -> float:
+    """Return how many times as long the data loader takes: in proportion, or on the line through two recordings."""
+    own = _loader_us(job.graph)
+    for other in others[-1:]:
+        if own and (took := _loader_us(other.graph)):
+            return max(1 + _line(job, other, after)[0] * (took / own - 1), 0.0)
+    return after / job.layout.batch
+
+
+def _loader_us(graph: DependencyGraph) -> float:
+    """Return the usual time of a wait for the data loader, with the work inside, µs; 0 without any."""
+    took = graph.activities.duration[names_that(is_data_loader, graph.names)[graph.activities.name]]
+    return float(np.median(took)) / 1000 if len(took) else 0.0
+
+
+def _by_sample(job: _Job) -> _BySample:
+    """Return (the rows of each call, the usual time of one), by name and shapes for a batch of 1."""
     calls = shaped_calls(job.graph).calls
     rows: dict[tuple[str, str], list[Array]] = defaultdict(list)
     for number in np.unique(job.call[job.call >= 0]).tolist():
-        alone, _ = resized_calls(calls[number], replace(job.layout), 1)
+        alone, _ = resized_calls(calls[number], job.layout, 1)
         rows[alone.name, str(alone.dims)].append(np.flatnonzero(job.call == number))
     own = {key: np.concatenate(parts) for key, parts in rows.items()}
+    took = job.table.groupby("operator")["time_us"].sum()
     operators = job.table["operator"].to_numpy(np.int64)
-    return own, {key: float(job.time[at].sum() / len(np.unique(operators[at]))) for key, at in own.items()}
+    return {key: (at, float(took[np.unique(operators[at])].median())) for key, at in own.items()}
 
 
 def _with_times(state: State, rows: Array, factors: list[Array]) -> State:
@@ -327,7 +395,9 @@ def _with_times(state: State, rows: Array, factors: list[Array]) -> State:
 
 def _scope(job: _Job, then: Array) -> str:
     """Return how the time of kernels grows, in words."""
-    what = "kernels and copies" if job.on_device.any() else "operators"
+    devices = any(trace.facts.devices for trace in job.graph.traces.values())
+    hosts = "operators, and nothing of the devices that the host has," if devices else "operators"
+    what = "kernels and copies" if job.on_device.any() else hosts
     was, now, blind = float(job.time.sum()), float(then.sum()), float(job.time[_blind(job)].sum())
     said = f"{what} take {now / 1000:.4g} ms and not {was / 1000:.4g} ms"
     if blind >= _TOLD * was:

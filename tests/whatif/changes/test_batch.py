@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,13 +44,36 @@ def test_a_second_recording_says_what_is_between(tmp_path: Path) -> None:
 
 def test_refusals_name_what_to_record_or_give(tmp_path: Path) -> None:
     plain = [op("aten::linear", 0, 10, MAIN), launch(2, 2, 1), kernel("sgemm", 50, 9, 1)]
-    with pytest.raises(SelectionError, match="record_shapes=True"):
-        hg.what_if(load(plain, tmp_path)).batch(16)
+    replayed = [event | {"name": "cudaGraphLaunch"} if "Launch" in event["name"] else event for event in plain]
+    used, fast = job(8, (900, 300))[::3], [event for event in job(1 << 16, (900, 300)) if event["cat"] == "cpu_op"]
+    annotated = [*(event for event in used if event["cat"] == "cpu_op"), op("nccl:all_reduce", 60, 5, MAIN)]
+    for events, match in (
+        (plain, "record_shapes=True"), (replayed, "--captures"), (annotated, "CUDA"), (fast, "CUDA"),
+    ):  # fmt: skip
+        with pytest.raises(SelectionError, match=match):
+            hg.what_if(load(events, tmp_path)).batch(16)
     graph = load(job(8, (900, 300)), tmp_path)
     with pytest.raises(SelectionError, match="before=7: no tensor"):
         hg.what_if(graph).batch(16, 7)
     with pytest.raises(SelectionError, match="after=0"):
         hg.what_if(graph).batch(0)
+    with pytest.raises(SelectionError, match="another batch already"):
+        hg.what_if(graph).batch(16).batch(16)
+
+
+def test_other_recordings_are_graphs_of_the_same_job(tmp_path: Path) -> None:
+    graph = load(job(8, (900, 300)), tmp_path)
+    wider = json.loads(json.dumps(job(16, (900, 300))).replace("512", "768"))
+    others = []
+    for name, events in (("wider", wider), ("plain", [op("aten::linear", 0, 10, MAIN)])):
+        (tmp_path / name).mkdir()
+        others.append(load(events, tmp_path / name))
+    for other, message in zip(others, (r"also=.* 0% of this job's time", r"also=: .*record_shapes"), strict=True):
+        with pytest.raises(SelectionError, match=message):
+            hg.what_if(graph, also=other).batch(16)
+    for path in (str(tmp_path), [str(tmp_path)], 3):
+        with pytest.raises(TypeError, match="takes graphs of other recordings"):
+            hg.what_if(graph, also=path)  # type: ignore[arg-type]
 
 
 def test_kernels_without_shapes_lie_between_unchanged_and_in_proportion(tmp_path: Path) -> None:
