@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
-    "occurring", "run_starts", "spread", "stable_order", "sums_by", "texts_of",
+    "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "joined", "looked_up", "marked", "occurring",
+    "run_starts", "spread", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -119,19 +119,6 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
         [1, 3]
     """
     return np.flatnonzero(marked(numbers, count))
-
-
-def is_any_of(column: Array, numbers: Array | Sequence[int], count: int) -> npt.NDArray[np.bool_]:
-    """Return which entries of a column are among some numbers, by a table of all that may occur.
-
-    All numbers are from -1 up to `count` - 1.
-
-    Example:
-        >>> import numpy as np
-        >>> is_any_of(np.array([2, -1, 0]), np.array([2, -1, 2]), 4).tolist()
-        [True, True, False]
-    """
-    return np.asarray(marked(numbers, count)[column])
 
 
 def occurring(column: Array) -> list[int]:

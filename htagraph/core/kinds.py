@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import is_any_of
+from htagraph.core.arrays import marked
 
 __all__ = [
     "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
@@ -66,11 +66,6 @@ class ActivityKind(_Labelled):
     def is_work(self) -> bool:
         """Return whether an activity of this kind keeps its thread or stream busy; annotations only name a region."""
         return self not in (*ANNOTATIONS, *ADDED, ActivityKind.DEVICE_OTHER)
-
-    @property
-    def is_host_code(self) -> bool:
-        """Return whether its own time is that of operators, Python or calls that neither launch nor block."""
-        return self in (*FRAMES, ActivityKind.RUNTIME)
 
 
 class KernelKind(_Labelled):
@@ -275,4 +270,4 @@ def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[
         for code in codes[1:]:
             chosen |= column == code
         return np.asarray(chosen)
-    return is_any_of(column, codes, np.iinfo(np.int8).max + 1)  # codes are int8, and none is negative
+    return np.asarray(marked(codes, np.iinfo(np.int8).max + 1)[column])  # codes are int8, and none is negative

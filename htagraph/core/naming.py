@@ -32,9 +32,6 @@ __all__ = [
     "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
-_MAGIC = re.compile(r"[*?[]")
-"""What means something in a glob."""
-
 
 def exact_glob(name: str) -> str:
     r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
@@ -43,7 +40,7 @@ def exact_glob(name: str) -> str:
         >>> exact_glob("copy[2]"), exact_glob("two\nlines")
         ('copy[[]2]', 'two?lines')
     """
-    exact = _MAGIC.sub(r"[\g<0>]", name)
+    exact = re.sub(r"[*?[]", r"[\g<0>]", name)  # what means something in a glob
     return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
 
 
@@ -155,9 +152,9 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
     if category in ("gpu_memcpy", "gpu_memset"):
         return ActivityKind.MEMORY
     if category in DEVICE_CATEGORIES:
-        return _device_kind(name, naming)
+        return _kind(_DEVICE_KINDS, name, naming, ActivityKind.COMPUTATION)
     if category in RUNTIME_CATEGORIES:
-        return _runtime_kind(name, naming)
+        return _kind(_RUNTIME_KINDS, name, naming, ActivityKind.RUNTIME)
     if matches(naming.host_communication, name):
         return ActivityKind.HOST_COMMUNICATION
     if category in ("user_annotation", "cpu_op") and step_number(name) is not None:
@@ -165,24 +162,17 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
     return _FIXED.get(category, ActivityKind.ANNOTATION)
 
 
-def _device_kind(name: str, naming: Naming) -> ActivityKind:
-    if matches(naming.not_work, name):
-        return ActivityKind.DEVICE_OTHER
-    if matches(naming.communication, name):
-        return ActivityKind.COMMUNICATION
-    return ActivityKind.MEMORY if matches(naming.memory, name) else ActivityKind.COMPUTATION
+_DEVICE_KINDS = {
+    "not_work": ActivityKind.DEVICE_OTHER, "communication": ActivityKind.COMMUNICATION, "memory": ActivityKind.MEMORY,
+}  # fmt: skip
+_RUNTIME_KINDS = {
+    "wait": ActivityKind.WAIT, "record": ActivityKind.RECORD, "sync": ActivityKind.SYNC, "launch": ActivityKind.LAUNCH,
+}  # fmt: skip
 
 
-def _runtime_kind(name: str, naming: Naming) -> ActivityKind:
-    for pattern, kind in (
-        (naming.wait, ActivityKind.WAIT),
-        (naming.record, ActivityKind.RECORD),
-        (naming.sync, ActivityKind.SYNC),
-        (naming.launch, ActivityKind.LAUNCH),
-    ):
-        if matches(pattern, name):
-            return kind
-    return ActivityKind.RUNTIME
+def _kind(kinds: dict[str, ActivityKind], name: str, naming: Naming, otherwise: ActivityKind) -> ActivityKind:
+    """Return the kind of the first pattern that a name matches."""
+    return next((kind for field, kind in kinds.items() if matches(getattr(naming, field), name)), otherwise)
 
 
 _COLLECTIVE_OPS = (
@@ -468,7 +458,6 @@ COPY = "aten::copy_"
 _STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
 _TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
-_OPERATOR_FRAME = re.compile(r"^at::_ops::(\w+)::(?:call|redispatch)\b")
 
 
 def step_number(name: str) -> int | None:
@@ -514,7 +503,7 @@ def operator_of_frame(name: str) -> str:
         >>> operator_of_frame("torch::unwind::unwind()")
         ''
     """
-    match = _OPERATOR_FRAME.match(name)
+    match = re.match(r"at::_ops::(\w+)::(?:call|redispatch)\b", name)
     return match[1] if match else ""
 
 
@@ -535,7 +524,6 @@ ELEMENTWISE = "elementwise_kernel"
 """What is in the name of PyTorch's kernels that compute each element by itself."""
 _SIGNATURE = re.compile(r"^void |[(<]")
 _CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
 
 
@@ -579,7 +567,7 @@ def without_address(name: str) -> str:
         >>> without_address("<built-in method mm of Tensor object at 0x7f2a>")
         '<built-in method mm of Tensor object>'
     """
-    return _ADDRESS.sub("", name)
+    return re.sub(" at 0x[0-9a-f]+", "", name)
 
 
 def stable_name(name: str) -> str:

@@ -66,14 +66,10 @@ class Runs:
         `waits` are more edges: sources, targets and lags. None where an end that is left out may be the last one then,
         where the DAG has a cycle then, or where waits are between other vertices than joins.
         """
-        length, pause = self.length.copy(), self.pause.copy()
         if (self.covers[edges] & (lags < 0)).any() or ((gaps < 0) & (self.gap[vertices] >= 0)).any():
             return None
-        changes = (edges, self.run, lags - self.lag[edges]), (vertices, self.run_of_gap, gaps - self.gap[vertices])
-        for rows, own, change in changes:
-            number = own[rows]
-            np.add.at(length, number[number >= 0], change[number >= 0])
-            np.add.at(pause, -2 - number[number < -1], change[number < -1])
+        less = np.concatenate((self.lag[edges] - lags, self.gap[vertices] - gaps))
+        length, pause = self._without(self.owners(edges, vertices), less)
         if waits is None:
             return self._scheduled(length, pause)
         joins = np.arange(len(pause), dtype=np.int32)
@@ -90,15 +86,21 @@ class Runs:
         offsets, entering = counting_order(targets, len(pause))
         return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
 
-    def after(self, number: Array, amount: Array, part: Array, taken: npt.NDArray[np.bool_]) -> Array:
-        """Return when each join happens without some parts of the DAG's time.
+    def owners(self, edges: Array, vertices: Array) -> Array:
+        """Return which run has the lag of each edge, and then the gap of each vertex; see `run_of_gap`."""
+        return np.concatenate((self.run[edges], self.run_of_gap[vertices]))
 
-        Of each amount, ns, `number` is the run that has it, or -2 - n for the n-th join, and `part` the part that it
-        belongs to; `taken` says which parts are taken away. No end that is left out may be the last one then.
+    def after(self, owner: Array, amount: Array) -> Array:
+        """Return when each join happens without some amounts of time, ns, each of the run or join that has it.
+
+        No end that is left out may be the last one then.
         """
+        return self._scheduled(*self._without(owner, amount))
+
+    def _without(self, owner: Array, amount: Array) -> tuple[Array, Array]:
         length, pause = self.length.copy(), self.pause.copy()
-        _take(length, pause, number, amount, part, taken)
-        return self._scheduled(length, pause)
+        _take(length, pause, for_reading(owner, np.int32), for_reading(amount, np.int64))
+        return length, pause
 
     def multiplied(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> Array:
         """Return when each join happens if some lags and gaps are multiplied, each rounded to whole ns.
@@ -106,11 +108,8 @@ class Runs:
         Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
         multiplied, too.
         """
-        length, pause = self.length.copy(), self.pause.copy()
-        rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
-        weights = (for_reading(self.lag, np.int64), for_reading(self.gap, np.int64))
-        _shorten(length, pause, rows, fixed, vertices, *weights, self.run, self.run_of_gap, factor)
-        return self._scheduled(length, pause)
+        time = np.maximum(np.concatenate((self.lag[edges] - fixed, self.gap[gaps])), 0)
+        return self.after(self.owners(edges, gaps), time - np.rint(time * factor).astype(np.int64))
 
     def _scheduled(self, length: Array, pause: Array) -> Array:
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
@@ -220,26 +219,6 @@ def _divide(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _shorten(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    length: Array, pause: Array, edges: Array, fixed: Array, gaps: Array, lag: Array, gap: Array, run: Array,
-    run_of_gap: Array, factor: float,
-) -> None:  # fmt: skip
-    """Take what is saved off the runs and joins."""
-    for i in range(len(edges)):
-        number, time = run[edges[i]], lag[edges[i]] - fixed[i]
-        if number >= 0 and time > 0:
-            length[number] -= time - np.int64(np.rint(time * factor))
-    for vertex in gaps:
-        number, time = run_of_gap[vertex], gap[vertex]
-        if number != -1 and time > 0:
-            saved = time - np.int64(np.rint(time * factor))
-            if number >= 0:
-                length[number] -= saved
-            else:
-                pause[-2 - number] -= saved
-
-
-@njit(cache=True, nogil=True)
 def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
     length: Array, pause: Array, lag: Array, gap: Array, run: Array, run_of_gap: Array, covers: Array, target: Array
 ) -> bool:
@@ -259,11 +238,10 @@ def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _take(length: Array, pause: Array, number: Array, amount: Array, part: Array, taken: Array) -> None:
-    """Take the amounts of some parts off the runs and joins."""
-    for i in range(len(number)):
-        if taken[part[i]]:
-            if number[i] >= 0:
-                length[number[i]] -= amount[i]
-            else:
-                pause[-2 - number[i]] -= amount[i]
+def _take(length: Array, pause: Array, owner: Array, amount: Array) -> None:
+    """Take some amounts off the runs and joins that have them."""
+    for i in range(len(owner)):
+        if owner[i] >= 0:
+            length[owner[i]] -= amount[i]
+        elif owner[i] < -1:
+            pause[-2 - owner[i]] -= amount[i]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, joined
+from htagraph.core.arrays import Array, coded, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
@@ -171,8 +171,7 @@ def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, floa
     late = arrival.astype(np.float64)
     late -= arrival.min()
     for group in (collective, rank):
-        _, member = np.unique(group, return_inverse=True)
-        member = member.ravel()
+        member = coded(group)
         late -= (np.bincount(member, late) / np.bincount(member))[member]
     freedom = len(late) - len(np.unique(collective)) - len(np.unique(rank)) + 1
     if freedom <= 0:

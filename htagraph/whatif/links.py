@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, inverse_of
+from htagraph.core.arrays import Array, coded, inverse_of, run_starts
 from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import union
@@ -141,7 +141,7 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing) -> npt.NDArr
 def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
     """Return how much longer the lag of each edge is because its transfer shared links with others, ns."""
     longer = np.zeros(len(graph.edges), np.int64)
-    for transfers in link_transfers(graph).values() if sharing is not Sharing.NONE else ():
+    for transfers in link_transfers(graph).values():
         longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
 
@@ -345,10 +345,9 @@ def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Ar
     np.maximum.at(step, matches.collective, graph.activities.step[matches.activity])
     name = matches.label
     order = np.lexsort((start, step, name))
-    opens = np.ones(len(order), np.bool_)
-    opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
+    opens = run_starts(step[order], name[order])
     position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
+    position[order] = np.arange(len(order)) - np.repeat(opens, np.diff(opens, append=len(order)))
     return coded(name, np.where(size >= 0, size, -1 - position)), name, size
 
 
@@ -436,12 +435,8 @@ def fitted(transfer: Transfers, lag: Array) -> list[tuple[float, float] | None]:
     """
     known = (transfer.moved >= 0) & (lag > 0)
     every = _line(transfer.moved[known], lag[known])
-    count = int(transfer.label.max(initial=-1)) + 1
-    lines = []
-    for label in range(count):
-        of_label = known & (transfer.label == label)
-        lines.append(_line(transfer.moved[of_label], lag[of_label]) or every)
-    return lines
+    rows = (known & (transfer.label == label) for label in range(int(transfer.label.max(initial=-1)) + 1))
+    return [_line(transfer.moved[own], lag[own]) or every for own in rows]
 
 
 def _line(moved: Array, lag: Array) -> tuple[float, float] | None:

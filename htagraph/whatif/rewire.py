@@ -13,7 +13,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, inverse_of, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,9 +22,12 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, OwnTime, State, of_kind, time_of
 
 __all__ = [
-    "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
+    "STILL_WAITING", "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
     "with_other_edges", "with_scope_note", "with_waits",
 ]  # fmt: skip
+
+STILL_WAITING = (*COMMUNICATION, *ADDED, ActivityKind.STEP)
+"""Kinds of activities that wait for communication even where no other work does."""
 
 
 def with_other_edges(
@@ -211,8 +214,7 @@ def waits_for(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArra
     acts, edges = graph.activities, graph.edges
     ends = marked(2 * rows + 1, graph.vertex_count)
     other = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
-    kept = (*COMMUNICATION, ActivityKind.JOIN, ActivityKind.BOUNDARY, ActivityKind.STEP)
-    return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], kept))
+    return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], STILL_WAITING))
 
 
 def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[str, Any], verb: str) -> State:

@@ -420,16 +420,12 @@ def _beside(net: Net, vertex: int, around: Array) -> int:
     if net.vertex[vertex, IN_DEGREE] + net.vertex[vertex, OUT_DEGREE] > len(around):
         return -1
     count = 0
-    edge = net.vertex[vertex, FIRST_IN]
-    while edge >= 0:
-        around[count] = net.edge[edge, SOURCE]
-        count += 1
-        edge = net.edge[edge, NEXT_IN]
-    edge = net.vertex[vertex, FIRST_OUT]
-    while edge >= 0:
-        around[count] = net.edge[edge, TARGET]
-        count += 1
-        edge = net.edge[edge, NEXT_OUT]
+    for side in (1, 0):  # those that enter it, then those that leave it
+        edge = net.vertex[vertex, FIRST_OUT + side]
+        while edge >= 0:
+            around[count] = net.edge[edge, TARGET - side]
+            count += 1
+            edge = net.edge[edge, NEXT_OUT + side]
     return count
 
 

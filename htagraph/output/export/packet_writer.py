@@ -65,9 +65,6 @@ class PacketWriter(OutputFile):
         args = message((_ANNOTATION_NAMES, message((1, ARGS_IID), (2, "args"))))
         self._packet((_FLAGS, _CLEARED), (_INTERNED, args))
 
-    def __enter__(self) -> PacketWriter:
-        return self
-
     def begin(self, header: Mapping[str, Any]) -> None:
         """Write nothing: this format has no place for the keys of a trace file's root."""
 
@@ -99,7 +96,11 @@ class PacketWriter(OutputFile):
     def begins(self, slices: Slices, flows: Flows) -> tuple[Array, Array]:
         """Return the packets in which slices begin, and where each begins; write the names that are new."""
         iids = np.array([1 + self._texts[text] for text in slices.texts], np.int64)
-        self._write_names()
+        if self._interned < len(self._texts):  # both names and categories have these numbers
+            new = enumerate(islice(self._texts, self._interned, None), self._interned + 1)
+            rows = [message((1, number), (2, text)) for number, text in new]
+            self._packet((_INTERNED, b"".join(field(_CATEGORIES, row) + field(_NAMES, row) for row in rows)))
+            self._interned = len(self._texts)
         return begin_packets(slices, self._uuids(slices.places), iids, flows)
 
     def write(self, packets: Array) -> None:
@@ -112,14 +113,6 @@ class PacketWriter(OutputFile):
     def _uuid(self, pid: int, tid: int) -> int:
         """Return the track of a thread; the path's first one is its process, to be seen before that is opened."""
         return 1 + self._tracks[(pid,) if pid == tid == PATH_PID else (pid, tid)]
-
-    def _write_names(self) -> None:
-        """Write what was interned since the last time, as names and as categories: both have the same numbers."""
-        if self._interned < len(self._texts):
-            new = enumerate(islice(self._texts, self._interned, None), self._interned + 1)
-            rows = [message((1, number), (2, text)) for number, text in new]
-            self._packet((_INTERNED, b"".join(field(_CATEGORIES, row) + field(_NAMES, row) for row in rows)))
-            self._interned = len(self._texts)
 
     def _batch(self, events: list[RawEvent]) -> Slices:
         """Return slices that are given one by one."""
@@ -207,11 +200,8 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
     columns[:, 3] = iids[slices.name]
     columns[:, 4] = np.where(slices.category < 0, 0, iids[slices.category])
     columns[:, 5] = slices.args
-    size = (
-        (2 * _HEAD_BYTES) * len(slices)
-        + int((slices.args & 0xFFFF_FFFF).sum())
-        + _FIXED_BYTES * int(flows[1][-1] - flows[1][0])
-    )
+    size = 2 * _HEAD_BYTES * len(slices) + int((slices.args & 0xFFFF_FFFF).sum())
+    size += _FIXED_BYTES * int(flows[1][-1] - flows[1][0])
     out, starts = np.empty(size, np.uint8), np.zeros(len(slices) + 1, np.int64)
     _fill_begins(columns, writable(slices.source), flows, out, starts)
     return out[: starts[-1]], starts

@@ -41,7 +41,6 @@ Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
 FOR_VIEWING: Final = {EXPORTED_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
-_BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
 AT_ONCE = 1 << 16
 """Events or rows that are made or written together. Chosen: some MB of memory; no answer depends on it."""
@@ -126,7 +125,7 @@ def metadata(what: str, pid: int, tid: int, **args: str | int) -> RawEvent:
 
 def readable(text: bytes) -> bytes:
     """Return JSON with a blank behind each text that ends in a backslash, or Perfetto cannot read it."""
-    return _LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text
+    return _LAST_BACKSLASH.sub(rb"\1 ", text) if b'\\\\"' in text else text
 
 
 class TraceWriter(OutputFile):
@@ -142,16 +141,12 @@ class TraceWriter(OutputFile):
     """
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
-        """Open a file."""
         super().__init__(target, sources=sources)
         self.count = 0
         """Events written so far."""
         self._header: dict[str, Any] | None = None
         self._rest: dict[str, Any] = {}
         self._encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_plain).encode
-
-    def __enter__(self) -> TraceWriter:
-        return self
 
     def begin(self, header: dict[str, Any]) -> None:
         """Write the root keys that stand before the events; only the first call counts."""

@@ -106,8 +106,7 @@ def _inside(graph: DependencyGraph, windows: list[Window]) -> tuple[np.ndarray, 
         SelectionError: nothing is launched in the range.
     """
     acts, time = graph.activities, graph.time
-    within = np.zeros(graph.vertex_count, np.bool_)
-    launching = np.zeros(graph.vertex_count, np.bool_)
+    within, launching = np.zeros((2, graph.vertex_count), np.bool_)
     on_host = ~acts.on_device & (acts.lane >= 0) & (acts.kind != ActivityKind.BOUNDARY)
     for number, low, high in windows:
         some = acts.of_rank(number)

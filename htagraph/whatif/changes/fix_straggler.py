@@ -22,7 +22,6 @@ from htagraph.whatif.links import transfer_edges
 
 __all__ = ["fix_straggler"]
 
-_OWN_EDGES = edges_with("own")
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
 
@@ -173,7 +172,7 @@ def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return True for each edge whose lag is own work of a rank."""
     edges = graph.edges
     talks = of_kinds(graph.activities.kind[edges.activity], COMMUNICATION)
-    return of_kinds(edges.kind, _OWN_EDGES) & (edges.activity >= 0) & ~talks
+    return of_kinds(edges.kind, edges_with("own")) & (edges.activity >= 0) & ~talks
 
 
 def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:

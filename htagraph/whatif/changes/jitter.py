@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import coded
 from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import ChangeError, Jitter, OwnTime, State, checked, of_kind, own_time, with_factor
 from htagraph.whatif.rewire import with_scope_note
@@ -65,6 +66,5 @@ def _owners(state: State, time: OwnTime) -> npt.NDArray[np.int64]:
     by = edges.activity[time.edges]
     shared = of_kind(state.graph, *TRANSFERS)[time.edges]
     by[shared] = edges.source[time.edges[shared]] >> 1  # the JOIN
-    _, number = np.unique(by, return_inverse=True)
-    number = number.ravel()
+    number = coded(by)
     return np.concatenate((number, int(number.max(initial=-1)) + 1 + np.arange(len(time.gaps))))

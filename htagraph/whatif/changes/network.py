@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.statistics import middles
 from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
 from htagraph.whatif.links import Transfers, fitted, transfers
 
@@ -62,9 +63,7 @@ def _usual(job_transfers: Transfers, lag: np.ndarray) -> np.ndarray:
     """Return the usual time of each transfer, ns: the mean for its (group, op) and size, with outliers clipped."""
     _, member = np.unique(np.stack([job_transfers.label, job_transfers.moved]), axis=1, return_inverse=True)
     member = member.ravel()
-    order = np.lexsort((lag, member))
-    first = np.searchsorted(member[order], np.arange(int(member.max()) + 2))
-    median = lag[order][(first[:-1] + first[1:]) // 2][member]
+    median = middles(lag, member)[1]
     usual: np.ndarray = np.bincount(member, np.clip(lag, median / 2, median * 2)) / np.bincount(member)
     return usual[member]
 

@@ -25,8 +25,7 @@ def no_launch_overhead(state: State, /, **criteria: Any) -> State:  # noqa: ANN4
     Raises:
         SelectionError: there are no such launches.
     """
-    graph = state.graph
-    edges = graph.edges
+    graph, edges = state.graph, state.graph.edges
     calls = activities_of(state, {"kind": ActivityKind.LAUNCH.label} | criteria)
     calls[:-1] &= graph.activities.kind == ActivityKind.LAUNCH
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]

@@ -13,12 +13,9 @@ from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import collective_members, first_gradient, waits_for, with_other_edges
+from htagraph.whatif.rewire import STILL_WAITING, collective_members, first_gradient, waits_for, with_other_edges
 
 __all__ = ["perfect_overlap"]
-
-_WAIT_EDGES = edges_with("work")
-_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.JOIN)
 
 
 def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
@@ -51,14 +48,12 @@ def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
     graph = state.graph
     acts, edges = graph.activities, graph.edges
     collective = marked(rows, len(acts))
-    waits = of_kinds(edges.kind, _WAIT_EDGES) & collective[edges.source // 2]
     target = edges.target // 2
-    other = ~of_kinds(acts.kind[target], (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.STEP))
-    vanish = waits & other
+    vanish = of_kinds(edges.kind, edges_with("work")) & collective[edges.source // 2]
+    vanish &= ~of_kinds(acts.kind[target], STILL_WAITING)
     freed = np.unique(target[vanish & (edges.kind == EdgeKind.STREAM) & (edges.target % 2 == 0)])
-    chains = _chains(graph, collective, freed)
-    vanished = int(vanish.sum())
-    note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({vanished} waits vanished)"
+    chains, count = _chains(graph, collective, freed), int(vanish.sum())
+    note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({count} waits vanished)"
     return with_other_edges(state.with_note(note), ~vanish, chains, "perfect_overlap")
 
 

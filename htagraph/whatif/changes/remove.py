@@ -39,8 +39,7 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     Raises:
         SelectionError: nothing meets the criteria; the error names activities that would.
     """
-    graph = state.graph
-    edges = graph.edges
+    graph, edges = state.graph, state.graph.edges
     chosen = activities_of(state, criteria)
     time, before_change = own_time(state, criteria, loader=True), state
     state = with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
@@ -123,8 +122,7 @@ def _with_merged_pauses(state: State, gone: npt.NDArray[np.int64]) -> State:
     gone = gone[np.lexsort((graph.time[2 * gone], graph.activities.lane[gone]))]
     if not len(gone):
         return state
-    opens = np.ones(len(gone), np.bool_)
-    opens[1:] = behind[2 * gone[:-1] + 1] != 2 * gone[1:]
+    opens = np.append(True, behind[2 * gone[:-1] + 1] != 2 * gone[1:])
     row = np.cumsum(opens) - 1
     last = np.append(opens[1:], True)
     vertices = np.concatenate((2 * gone, behind[2 * gone[last] + 1]))

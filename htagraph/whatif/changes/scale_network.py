@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import COMMUNICATION
 from htagraph.queries.weights import State, checked, own_time, taken_away, with_factor
 
 __all__ = ["scale_network"]
-
-_COMMUNICATION = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICATION.label)
 
 
 def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
@@ -29,5 +27,5 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
         SelectionError: there is no such communication, or the factor is negative or not finite.
     """
     factor = checked(factor, "factor")
-    time = own_time(state, {"kind": _COMMUNICATION} | criteria)
+    time = own_time(state, {"kind": [kind.label for kind in COMMUNICATION]} | criteria)
     return with_factor(state, time if factor else taken_away(state, time), factor)
