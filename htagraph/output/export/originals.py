@@ -15,7 +15,7 @@ Perfetto's rules, as observed of its trace processor (v52):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, joined
 from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog, TraceError
 from htagraph.graph.clocks import Clock
@@ -52,7 +52,6 @@ _OWN_TIDS = 2_000_000_000
 """Threads without a number that Perfetto reads, and tracks that are added, count from here."""
 _MAX_TID = 2**31
 """Threads with larger numbers are numbered anew; chosen: the range of Linux's. Doubled, it reaches the added tracks."""
-_Met: TypeAlias = Callable[[Array, Array], Array]
 FLOWS = ("s", "t", "f")
 """Phases of the ends of arrows."""
 _NOT_OTHERS = ("X", "M", *FLOWS)
@@ -179,11 +178,6 @@ class Arrows:
     def __len__(self) -> int:
         return len(self.label)
 
-    def __iter__(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield category, name, tail and head of each."""
-        for label, tail, head in zip(self.label.tolist(), self.tail.tolist(), self.head.tolist(), strict=True):
-            yield *self.labels[label], tail, head
-
 
 def start_ns(block: Block, which: Array, *, unpadded: bool) -> npt.NDArray[np.int64]:
     """Return when events of a block start, ns since the file's base."""
@@ -239,15 +233,17 @@ class ArrowEnds:
 
     def others(self, *, unpadded: bool) -> Array:
         """Return the times of all other events, ns since the file's base."""
-        return _joined([part[unpadded] for part in self._others])
+        return joined(((part[unpadded],) for part in self._others), 1)[0]
 
-    def arrows(self, start: Array, met: _Met, common: Callable[[Array], Array], *, unpadded: bool) -> Arrows:
+    def arrows(
+        self, start: Array, met: Callable[[Array, Array], Array], common: Callable[[Array], Array], *, unpadded: bool
+    ) -> Arrows:
         """Return the arrows that can be drawn, from each ``s`` to every ``f`` of its id before the next.
 
         An arrow without a slice at one of its ends, within one slice, or to one that began earlier, cannot.
         """
-        phase, label, number, lane = (_joined([part[at] for part in self._ends]) for at in range(4))
-        moment = common(_joined([part[unpadded] for part in self._moments]))
+        phase, label, number, lane = joined(self._ends, 4)
+        moment = common(joined(((part[unpadded],) for part in self._moments), 1)[0])
         order = np.lexsort((phase != ord("s"), moment))  # in time, tails first
         slice_ = met(lane, moment)[order]
         phase, label, number = phase[order], label[order], number[order]
@@ -275,10 +271,6 @@ def _times(values: list[Any], *, exact: bool) -> tuple[Array, Array]:
         return text_to_ns(texts, FractionStyle())
     times = numbers_to_ns(values) if values else np.zeros(0, np.int64)
     return times, times
-
-
-def _joined(parts: list[Array]) -> Array:
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 class MetSlices:

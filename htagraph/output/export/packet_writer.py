@@ -22,8 +22,7 @@ from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
 __all__ = [
-    "ARGS_IID", "SEQUENCE", "Flows", "PacketWriter", "begin_packets", "end_packets", "field", "message", "put_varint",
-    "value_packets", "varint", "varint_bytes",
+    "SEQUENCE", "Flows", "PacketWriter", "field", "message", "put_varint", "varint", "varint_bytes",
 ]  # fmt: skip
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
@@ -172,8 +171,7 @@ class PacketWriter(OutputFile):
         """Write the tracks; those of counters are written before their values."""
         for key in [key for key in self._tracks if len(key) == _THREAD]:
             self._describe(key, (_PARENT, 1 + self._tracks[key[0],]))
-        on_process = self._titles.pop((PATH_PID, PATH_PID), "")
-        if on_process:
+        if on_process := self._titles.pop((PATH_PID, PATH_PID), ""):
             self._titles[PATH_PID,] = f"{self._titles.get((PATH_PID,), 'path')}: {on_process}"
         for key in [key for key in self._tracks if len(key) == _PROCESS]:
             self._describe(key, (_CHILDREN, _EXPLICIT))
@@ -183,7 +181,6 @@ class PacketWriter(OutputFile):
 
 
 def _ns(us: int | Decimal) -> int:
-    """Return the µs of a trace file in ns."""
     return int(us * 1000)
 
 

@@ -59,7 +59,6 @@ _NOT_OTHERS = [ord(phase) for phase in ("X", "M", "B", "E", *FLOWS)]
 """Phases of events that are slices, names of tracks, or ends of slices and arrows."""
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
-_LENGTH = int(np.iinfo(np.uint32).max)  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
@@ -68,7 +67,7 @@ NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
 _SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
 _KEY_TABLE: Final = key_table([(key, 0) for key in (*_SPANS, "ph", "pid", "tid", "ts", "dur")])
 _COUNT: Final = len(_SPANS)
-_QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
+_QUOTE, _COMMA, _OPEN, _BACKSLASH, _SPACE = b'",{\\ '
 _ONES, _TOPS, _BACKSLASHES = (np.frombuffer(bytes([each] * 8), np.uint64)[0] for each in (1, 0x80, _BACKSLASH))
 
 
@@ -207,7 +206,6 @@ class RecordedEvents:
         return instants[usable], np.array(place, np.int64)[which], moment[usable]
 
     def _where(self) -> list[tuple[int, int]]:
-        """Return process and thread of each place."""
         return [self._pid_tid(*place) for place in self._places]
 
     def _pid_tid(self, lane: Lane, level: int) -> tuple[int, int]:
@@ -321,7 +319,7 @@ class _Texts:
         texts.args = np.where(is_object, spans[:, ARGS], 0)
         inside = spans[on_path, INSIDE]
         texts._add(texts.args, on_path, (
-            b"{", (trace_writer.SPAN, inside), (b",", inside & _LENGTH != 0),
+            b"{", (trace_writer.SPAN, inside), (b",", inside & 0xFFFF_FFFF != 0),
             b'"critical_us":', (trace_writer.MICROSECONDS, critical[on_path]), b"}",
         ))  # fmt: skip
         scoped = spans[:, SCOPE] != 0

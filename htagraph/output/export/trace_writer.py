@@ -32,8 +32,8 @@ from htagraph.trace.kineto.source import iter_bytes
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit", "RawEvent", "TextRows",
-    "TraceWriter", "edit_trace", "metadata", "readable", "row_texts", "slice_rows", "us", "value_rows", "writable",
+    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SPAN", "Column", "RawEvent", "TextRows", "TraceWriter",
+    "edit_trace", "metadata", "put_text", "readable", "row_texts", "slice_rows", "us", "writable",
 ]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
@@ -185,9 +185,8 @@ class TraceWriter(OutputFile):
 
     def _finish(self) -> None:
         self.begin(self._rest)
-        have = self._header or {}
-        keys = [(key, value) for key, value in self._rest.items() if key not in have]
-        texts = [SEPARATOR + self._encode(key) + b": " + self._encode(value) for key, value in keys]
+        rest = {key: value for key, value in self._rest.items() if key not in (self._header or {})}
+        texts = [SEPARATOR + self._encode(key) + b": " + self._encode(value) for key, value in rest.items()]
         self._write(b"\n]" + b"".join(texts) + b"\n}\n")
 
 
@@ -201,7 +200,6 @@ def _each(block: list[RawEvent], edit: Edit) -> Iterator[RawEvent]:
 
 
 def _plain(value: object) -> object:
-    """Return numpy's numbers as Python's."""
     if hasattr(value, "item"):
         return value.item()
     msg = f"{type(value).__name__} cannot be written as JSON"
@@ -316,9 +314,9 @@ def _fill(kinds: Array, values: Array, texts: tuple[Array, Array], source: Array
             kind, value = kinds[column], values[row, column]
             if kind == _TEXT:
                 if value >= 0:
-                    at = _put_text(out, at, known + texts[1][value], texts[1][value + 1] - texts[1][value])
+                    at = put_text(out, at, known + texts[1][value], texts[1][value + 1] - texts[1][value])
             elif kind == SPAN:
-                at = _put_text(out, at, given + (value >> 32), value & 0xFFFF_FFFF)
+                at = put_text(out, at, given + (value >> 32), value & 0xFFFF_FFFF)
             elif value != NO_NUMBER:
                 if value < 0:
                     out[at] = 45  # a minus
@@ -328,7 +326,7 @@ def _fill(kinds: Array, values: Array, texts: tuple[Array, Array], source: Array
 
 
 @njit(nogil=True)
-def _put_text(out: Array, at: int, first: int, length: int) -> int:
+def put_text(out: Array, at: int, first: int, length: int) -> int:
     """Write the bytes at an address, eight at once; return the position behind them. Slices of arrays take longer."""
     for part in range(0, length - 7, 8):
         put(out.ctypes.data + at + part, np.int64(word(first + part)))
