@@ -18,9 +18,8 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "elements",
-    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "moves_nothing", "number_format",
-    "numbers_per_element",
+    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "cost_of", "element_bytes", "elements", "flop_formula", "flop_per_count",
+    "is_complex", "is_tf32_kernel", "labelled_cost", "moves_nothing", "number_format", "numbers_per_element",
 ]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]

@@ -26,9 +26,8 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
 __all__ = [
-    "KINDS", "Assumed", "LinkTransfers", "Sharing", "Transfers", "assumed", "fitted", "likely_sharing", "link_share",
-    "link_transfers", "may_overlap", "places_of_links", "time_from_sharing", "transfer_edges",
-    "transfers", "with_shared_link", "without_core",
+    "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "may_overlap", "time_from_sharing",
+    "transfer_edges", "transfers", "with_shared_link", "without_core",
 ]  # fmt: skip
 
 _MAX_TIMES_SMALLER = 4

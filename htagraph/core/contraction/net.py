@@ -14,9 +14,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = [
-    "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MOST_TRIED", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
-    "UNBOUNDED", "Net", "Weights", "add", "copy", "cover_together", "covers", "insert", "net_of", "prune", "remove",
-    "shrink",
+    "NONE", "SOURCE", "TARGET", "UNBOUNDED", "Net", "Weights", "add", "copy", "covers", "insert", "net_of", "prune",
+    "remove", "shrink",
 ]  # fmt: skip
 
 UNBOUNDED = -1
@@ -454,10 +453,9 @@ def _replace(net: Net, vertex: int, pairs: _TwoEdgePaths, count: int, covered: i
     for i in range(covered):
         if net.edge[pairs.covered[i], SOURCE] >= 0:
             remove(net, pairs.covered[i])
-    while net.vertex[vertex, FIRST_IN] >= 0:
-        remove(net, net.vertex[vertex, FIRST_IN])
-    while net.vertex[vertex, FIRST_OUT] >= 0:
-        remove(net, net.vertex[vertex, FIRST_OUT])
+    for first in (FIRST_IN, FIRST_OUT):
+        while net.vertex[vertex, first] >= 0:
+            remove(net, net.vertex[vertex, first])
     for i in range(count):
         if pairs.ends[i, 0] >= 0:
             insert(net, pairs.ends[i, 0], pairs.ends[i, 1], pairs.weight, i)

@@ -165,15 +165,10 @@ def steps(
         if share >= (_NAMED_STEPS if named else _ANY_STEPS):
             best = max(best, (named, round(share, 2), -len(rows), name, rows))
     *_, name, rows = best
-    numbers = [_number(names[row]) for row in rows]
-    ascend = all(number is not None for number in numbers) and numbers == sorted(set(numbers))  # type: ignore[type-var]
-    return name, {row: int(numbers[at] or 0) if ascend else at for at, row in enumerate(rows)}
-
-
-def _number(name: str) -> int | None:
-    """Return the only number in a name that may be one of a step."""
-    found = _ONE_NUMBER.fullmatch(name)
-    return int(found[1]) if found else None
+    only = [_ONE_NUMBER.fullmatch(names[row]) for row in rows]
+    numbers = [int(found[1]) for found in only if found]
+    ascend = len(numbers) == len(rows) and numbers == sorted(set(numbers))
+    return name, dict(zip(rows, numbers if ascend else range(len(rows)), strict=True))
 
 
 def forward_threads(sequence: Array, backward: Array, thread: Array) -> Array:

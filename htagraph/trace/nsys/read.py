@@ -33,8 +33,6 @@ __all__ = ["columns"]
 
 _LISTED: Final = 5
 """Tables that an issue lists. Chosen: a line. Doubled, the line is longer."""
-_SYNCS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-_RANGES: Final = "NVTX_EVENTS"
 _UNNAMED: Final = "(no name)"
 _ABOUT: Final = frozenset({"CUPTI_ACTIVITY_KIND_CUDA_EVENT", "DIAGNOSTIC_EVENT", "CUDA_GRAPH_EVENTS", "ANALYSIS_FILE"})
 """Tables with times that are no events, or that other rows refer to."""
@@ -125,7 +123,7 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
             continue
         where, positions = database.of_process(source.table, process)
         rows = source.read(database, source.table, where)
-        rows = _on_right_device(tables, rows) if source.table == _SYNCS else rows
+        rows = _on_right_device(tables, rows) if source.categories == ("cuda_sync",) else rows
         _report_foreign(database, source, process, ranks, log)
         kept, names = _kept(source, rows, process, log)
         index = first + (np.arange(len(kept)) if positions is None else positions)
@@ -180,7 +178,7 @@ def _on_right_device(tables: Sequence[_Kept], rows: EventRows) -> EventRows:
 
 def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
     """Return the tables with the ranges that are steps under the names of steps."""
-    ranges = next((table for table in tables if table.source.table == _RANGES), None)
+    ranges = next((table for table in tables if table.source.table == "NVTX_EVENTS"), None)
     if ranges is None:
         return tables
     calls = [table for table in tables if table.source.categories[0] == "cuda_runtime" and table.kept.any()]

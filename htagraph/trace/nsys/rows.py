@@ -251,7 +251,8 @@ def _ranges(database: Database, table: str, where: str) -> EventRows:
     texts, text = _nvtx_texts(database, table, where, found)
     kind, domain = found["eventType"], found["domainId"]
     names: dict[str, int] = {}
-    domains = _domains(texts, text, found)
+    naming = np.flatnonzero((kind == _DOMAIN) & (text >= 0))
+    domains = {of: texts[at] for of, at in zip(domain[naming].tolist(), text[naming].tolist(), strict=True)}
     marked, names_something = np.isin(kind, _MARKS), np.isin(kind, _NAMES)
     unending = ~marked & ~names_something & (found["end"] == ABSENT)
     parsed = [operator(each) for each in texts]
@@ -286,11 +287,6 @@ def _nvtx_texts(database: Database, table: str, where: str, found: _Columns) -> 
     chosen = [text or registered.get(number, "") for text, number in written]
     number = np.fromiter((codes.setdefault(text, len(codes)) if text else -1 for text in chosen), np.int64, len(chosen))
     return list(codes), number
-
-
-def _domains(texts: Sequence[str], text: Array, found: _Columns) -> dict[int, str]:
-    rows = np.flatnonzero((found["eventType"] == _DOMAIN) & (text >= 0))
-    return {int(found["domainId"][row]): texts[text[row]] for row in rows.tolist()}
 
 
 def _add_collectives(database: Database, table: str, where: str, rows: EventRows) -> None:
