@@ -79,7 +79,6 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
     integers of equal length.
 
     Example:
-        >>> import numpy as np
         >>> coded(np.array([5, 2, 5, 5]), np.array([1, 1, 0, 1])).tolist()
         [2, 0, 1, 2]
     """
@@ -101,7 +100,6 @@ def run_starts(*columns: Array) -> npt.NDArray[np.int64]:
     """Return where runs begin, ascending: rows that follow each other and are equal in all columns are one run.
 
     Example:
-        >>> import numpy as np
         >>> run_starts(np.array([7, 7, 7, 1]), np.array([0, 0, 5, 5])).tolist()
         [0, 2, 3]
     """
@@ -114,7 +112,6 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
     """Return the distinct numbers, ascending, of numbers from 0 up to `count`, which itself does not occur.
 
     Example:
-        >>> import numpy as np
         >>> distinct(np.array([3, 1, 3]), 4).tolist()
         [1, 3]
     """
@@ -125,7 +122,6 @@ def occurring(column: Array) -> list[int]:
     """Return the distinct numbers of a column of integers, ascending; quickly where equal ones stand together.
 
     Example:
-        >>> import numpy as np
         >>> occurring(np.array([3, 3, -1, -1, 3]))
         [-1, 3]
     """
@@ -176,7 +172,6 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return (the distinct keys, ascending; the exact sum of the values of each), for integers.
 
     Example:
-        >>> import numpy as np
         >>> [column.tolist() for column in sums_by(np.array([7, 2, 7]), np.array([1, 5, 3]))]
         [[2, 7], [5, 4]]
     """

@@ -44,7 +44,6 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     It sorts the distinct keys alone, and is several times as fast where keys repeat.
 
     Example:
-        >>> import numpy as np
         >>> [column.tolist() for column in numbered(np.array([7, -2, 7]))]
         [[-2, 7], [1, 0, 1]]
     """
@@ -62,7 +61,6 @@ def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.i
     1; of the moments (ns), the first decides first.
 
     Example:
-        >>> import numpy as np
         >>> before, sizes = occurrences(np.array([1, 0, 1, 1]), 2, np.array([5, 0, 4, 5]))
         >>> before.tolist(), sizes.tolist()
         ([1, 0, 0, 2], [1, 3])
@@ -98,7 +96,6 @@ def sum_in_common(some: Array, values: Array, other: Array) -> int:
     Both series of numbers ascend, each number once.
 
     Example:
-        >>> import numpy as np
         >>> sum_in_common(np.array([2, 4, 7]), np.array([10, 20, 30]), np.array([1, 2, 7, 9]))
         40
     """

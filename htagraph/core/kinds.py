@@ -260,7 +260,6 @@ def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[
     All are of one vocabulary of this module, and no code is negative.
 
     Example:
-        >>> from htagraph.core.kinds import DEVICE, ActivityKind
         >>> of_kinds(np.array([ActivityKind.OP, ActivityKind.MEMORY], np.int8), DEVICE).tolist()
         [False, True]
     """

@@ -23,7 +23,6 @@ def nearest(above: Array, wanted: Array, rows: npt.ArrayLike) -> npt.NDArray[np.
     A row of -1 gives -1.
 
     Example:
-        >>> import numpy as np
         >>> nearest(np.array([-1, 0, 1, -1]), np.array([True, False, False, False]), [2, 0, 3, -1]).tolist()
         [0, 0, -1, -1]
     """
@@ -68,7 +67,6 @@ def ancestors(above: Array, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that lie above some rows, at any distance; each is visited once.
 
     Example:
-        >>> import numpy as np
         >>> ancestors(np.array([-1, 0, 1, -1]), [2, 2]).tolist()
         [True, True, False, False]
     """
@@ -85,7 +83,6 @@ def outermost(above: Array, wanted: Array) -> npt.NDArray[np.int64]:
     """Return the wanted rows that have no other wanted row as an ancestor, ascending.
 
     Example:
-        >>> import numpy as np
         >>> outermost(np.array([-1, 0, 1, -1]), np.array([False, True, True, True])).tolist()
         [1, 3]
     """
@@ -97,7 +94,6 @@ def depths(parents: Array) -> npt.NDArray[np.int32]:
     """Return how many others lie above each one.
 
     Example:
-        >>> import numpy as np
         >>> depths(np.array([-1, 0, 1, -1])).tolist()
         [0, 1, 2, 0]
     """
@@ -113,7 +109,6 @@ def deepest_first(parents: Array, depth: Array | None = None) -> list[npt.NDArra
     """Return those that have a parent, level by level, the deepest level first; `depth` is that of `depths`, if known.
 
     Example:
-        >>> import numpy as np
         >>> [level.tolist() for level in deepest_first(np.array([-1, 0, 1, 0]))]
         [[2], [1, 3]]
     """
@@ -131,7 +126,6 @@ def depth_first(
     Those of one parent lie side by side in `siblings`, in the order in which they are visited.
 
     Example:
-        >>> import numpy as np
         >>> first, size = depth_first(np.array([-1, 0, 1, 0]), np.array([0, 3, 1, 2]))
         >>> first.tolist(), size.tolist()
         ([0, 2, 3, 1], [4, 2, 1, 1])

@@ -303,7 +303,6 @@ def deciding(
     On ties a preferred edge decides; among several, and where there is none, the one that stands first.
 
     Example:
-        >>> import numpy as np
         >>> edges = np.array([0, 0]), np.array([5, 7]), np.array([False, False])
         >>> at, later = deciding(np.array([0, 0, 2]), np.array([0, 1]), *edges, np.array([0, 10]))
         >>> at.tolist(), later.tolist()

@@ -105,7 +105,7 @@ def _adding(change: Callable[Concatenate[State, P], State]) -> Callable[Concaten
     shown = own.replace(parameters=[scenario, *list(own.parameters.values())[1:]], return_annotation="Scenario")
     vars(method)["__signature__"] = shown
     text = (getdoc(change) or "").replace("Return the state", "Return the scenario", 1)
-    method.__doc__ = re.sub(r"\n*Args:\n    state: .*(?=\n\n|$)|    state: .*\n", "", text)
+    method.__doc__ = re.sub(r"    state: .*\n", "", text)
     return method
 
 

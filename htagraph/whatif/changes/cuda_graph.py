@@ -34,7 +34,6 @@ def cuda_graph(
     launch, with its latency. The order and the pauses of the streams, waits between streams and waits for data stay.
 
     Args:
-        state: the weights so far.
         step: the range is the annotations of these steps on each rank.
         start_us: the start of the range, in place of `step`, µs on the common clock since the job's first moment.
         end_us: end of the range, µs likewise.

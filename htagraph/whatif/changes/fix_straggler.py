@@ -64,7 +64,6 @@ def fix_straggler(
     have stays as well, unless it makes the steps of the straggler longer than theirs, and a note says how much stays.
 
     Args:
-        state: the weights so far.
         rank: the rank, or ``"auto"``: the rank that `htagraph.stragglers` names; if it names no rank, the rank that
             most waiting is charged to; and if no rank is charged, the rank whose fix makes the job shortest (on ties
             the lowest). A note says if no rank is slower than its peers beyond chance.

@@ -27,7 +27,6 @@ def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of 
     another stream.
 
     Args:
-        state: the weights so far.
         **criteria: which kernels; communication never fuses.
 
     Raises:

@@ -13,9 +13,6 @@ __all__ = ["infinite_gpu"]
 def infinite_gpu(state: State) -> State:
     """Return the state in which kernels, copies and the device's own pauses take no time; transfers between ranks do.
 
-    Args:
-        state: the weights so far.
-
     Raises:
         SelectionError: the job has no device work.
     """

@@ -16,9 +16,6 @@ def infinite_host(state: State) -> State:
 
     Work of host threads, the gaps between it, launch latency and the return from blocking calls take no time, nor do
     pauses of streams that waited for interrupted calls. A collective on the host is a transfer and stays.
-
-    Args:
-        state: the weights so far.
     """
     graph, edges = state.graph, state.graph.edges
     on_host = np.repeat(~graph.activities.on_device, 2)

@@ -29,7 +29,6 @@ def inject(
     """Return the state in which one rank is slower, or faster where the factor is below 1.
 
     Args:
-        state: the weights so far.
         rank: the rank.
         factor: the factor of the durations; at least 0.
         kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its waits for

@@ -30,7 +30,6 @@ def jitter(state: State, /, *, sigma: float, runs: int = 100, seed: int = 0, **c
     ``samples_ns``, ``p50_ns`` and ``p99_ns``, and for the mean step in ``step_samples_ns`` and so on.
 
     Args:
-        state: the weights so far.
         sigma: relative standard deviation of the factors, at least 0.
         runs: how many runs, at least 1.
         seed: the same seed draws the same numbers.

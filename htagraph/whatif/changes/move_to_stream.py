@@ -26,7 +26,6 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     such as a kernel that reads what the kernel before it wrote, no longer waits.
 
     Args:
-        state: the weights so far.
         stream: id of the stream, an existing or a new one.
         **criteria: which work; host activities among it stay on their threads.
 

@@ -20,7 +20,6 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     the link follow ring algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
 
     Args:
-        state: the weights so far.
         latency_us: latency of a collective, µs; None keeps the measured one.
         bandwidth_gb_s: bandwidth of a rank, GB/s (10^9 bytes per second); None keeps the measured one.
 

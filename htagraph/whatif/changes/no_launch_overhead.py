@@ -19,7 +19,6 @@ def no_launch_overhead(state: State, /, **criteria: Any) -> State:  # noqa: ANN4
     The operators around the calls keep their time, and a blocking copy still waits.
 
     Args:
-        state: the weights so far.
         **criteria: which launches, such as ``rank=``, ``step=``, ``op=``; all by default.
 
     Raises:

@@ -24,7 +24,6 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     threads (gloo) goes on when the collective has ended.
 
     Args:
-        state: the weights so far.
         group: glob on the labels of process groups, or on the names of communication of no known group; None means
             all.
 

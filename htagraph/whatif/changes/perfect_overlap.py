@@ -31,7 +31,6 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     work before the optimizer's next step need not wait. For other communication on host threads nothing waits any more.
 
     Args:
-        state: the weights so far.
         group: glob on the labels of process groups, or on the names of communication of no known group; None means all.
 
     Raises:

@@ -33,7 +33,6 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     stretches prepared the call.
 
     Args:
-        state: the weights so far.
         **criteria: which activities; see `DependencyGraph.select`.
 
     Raises:

@@ -19,7 +19,6 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
     (`factor` 0).
 
     Args:
-        state: the weights so far.
         factor: at least 0; 0.5 is a network twice as fast.
         **criteria: which communication, such as ``rank=`` or ``name=``; all of it by default.
 

@@ -57,7 +57,6 @@ def scale_ranks(
     open. Nothing is known of networks that are slower between nodes than within: add ``.network()`` for that.
 
     Args:
-        state: the weights so far.
         n: number of ranks.
         groups: glob on the labels of the process groups that grow, for jobs where only the data-parallel groups do.
         strong: share the work among the ranks: `n` and `data` the batch, `tensor` and `pipeline` the model.
