@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import marked
+from htagraph.core.arrays import Array, Mask, marked
 
 __all__ = [
     "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
@@ -254,7 +253,7 @@ another. Measured: 5 million bytes take 4 ms for one kind, 1 more for each other
 sets take about as long as by a table. It changes times only."""
 
 
-def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[np.bool_]:
+def of_kinds(column: Array, kinds: Iterable[IntEnum]) -> Mask:
     """Return which entries of a column of codes are those of some kinds, by a table of all codes.
 
     All are of one vocabulary of this module, and no code is negative.

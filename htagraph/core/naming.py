@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
@@ -50,12 +50,12 @@ def matches(pattern: str, name: str) -> bool:
     return _compiled(pattern).search(name) is not None
 
 
-def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def names_like(pattern: str, names: Sequence[str], codes: Array) -> Mask:
     """Return a mask of the codes (indices into `names`) whose name a pattern matches."""
     return np.isin(codes, [code for code in np.unique(codes).tolist() if matches(pattern, names[code])])
 
 
-def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> Mask:
     """Return a mask of the names for which a predicate is true.
 
     Example:
@@ -248,9 +248,7 @@ is_autograd_node = _named(
     "without the engine's operator around it",
 )
 is_backward = _named(r"^(?-i:autograd::engine::)", "the autograd engine's operator around a backward operator")
-is_gradient_ready = _named(
-    r"(?-i:AccumulateGrad)\Z", "the operator after which the gradient of a parameter is complete"
-)
+is_gradient_ready = _named(r"(?-i:AccumulateGrad)\Z", "the operator after which a parameter's gradient is complete")
 is_collective_call = _named(r"^(?-i:c10d::)", "an operator that enqueues a collective")
 is_data_loader = _named(
     r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__",
@@ -270,7 +268,7 @@ is_compiling = _named(
 )
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
 is_batched_product = _named(
-    r"^aten::(bmm|baddbmm)$", "the operator that multiplies matrices of a batch, each by its own"
+    r"^aten::(bmm|baddbmm)$", "the operator that multiplies a batch of matrices, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
 SINGLE_PRECISION = "(?i)sgemm|scudnn"
@@ -290,11 +288,9 @@ is_asking = _named(
     "the Python frame that waits until another thread or process has something for it",
 )
 _LOCK = r"of _(thread\.R?lock|queue\.SimpleQueue) object"
-is_taking = _named(
-    rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "the Python frame that takes a lock or an item"
-)
+is_taking = _named(rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "a Python frame that takes a lock or an item")
 is_giving = _named(
-    rf"^<built-in method (release|__exit__|put) {_LOCK}", "the Python frame that releases a lock or adds an item"
+    rf"^<built-in method (release|__exit__|put) {_LOCK}", "a Python frame that gives back a lock or an item"
 )
 is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's forward")
 is_source_frame = _named(
@@ -302,9 +298,7 @@ is_source_frame = _named(
 )
 
 # runtime and driver calls, and kernels
-is_whole_graph = _named(
-    r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded one by one"
-)
+is_whole_graph = _named(r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded")
 is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
@@ -336,9 +330,7 @@ def call_name(name: str) -> str:
 
 
 is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
-is_allocation = _named(
-    r"^(cuda|hip)(Malloc|Free)$", "a runtime call with which PyTorch's allocator asks for memory or frees it"
-)
+is_allocation = _named(r"^(cuda|hip)(Malloc|Free)$", "a runtime call by which PyTorch's allocator gets or frees memory")
 is_poll = _named(
     r"^(cuda|hip|cu)(Event|Stream)Query$",
     "a runtime or driver call that only asks whether work is over, and never waits or starts any",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.traverse import chain_order, counting_order, schedule
 
@@ -30,17 +30,17 @@ class Runs:
     """The run of each edge; -1 where nothing that ends last comes after it."""
     run_of_gap: npt.NDArray[np.int32]
     """The run that has the gap of each vertex; -1 for none, -2 - n for the n-th of `joins`."""
-    offsets: npt.NDArray[np.int64]
+    offsets: Ints
     """Where the runs into each join begin."""
     source: npt.NDArray[np.int32]
     """The join that each run leaves."""
-    length: npt.NDArray[np.int64]
+    length: Ints
     """Of each run, ns."""
-    pause: npt.NDArray[np.int64]
+    pause: Ints
     """The gap of each join, ns."""
-    head: npt.NDArray[np.int64]
+    head: Ints
     """When each join happens that no run enters, ns."""
-    last: npt.NDArray[np.int64]
+    last: Ints
     """The joins of which one ends last."""
     joins: npt.NDArray[np.int32]
     """The vertex of each join, each after its predecessors."""
@@ -48,7 +48,7 @@ class Runs:
     """The number of the join that each vertex is; -1 for none."""
     target: Array
     """Of each edge of the DAG."""
-    covers: npt.NDArray[np.bool_]
+    covers: Mask
     """Which edges show that no end before them is last: as long as neither their lag nor the gap behind is negative."""
 
     def reweighted(self, lag: Array, gap: Array, head: Array) -> Runs | None:
@@ -129,7 +129,7 @@ class Runs:
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, out_offsets: Array, source: Array, target: Array, lag: Array,
-    gap: Array, head: Array, ends: npt.NDArray[np.bool_], named: Array | None = None,
+    gap: Array, head: Array, ends: Mask, named: Array | None = None,
 ) -> Runs:  # fmt: skip
     """Return the runs of a DAG.
 
@@ -138,9 +138,8 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     """
     count = len(order)
     order, in_edges, source, target = (for_reading(each, np.int32) for each in (order, in_edges, source, target))
-    in_offsets, out_offsets, lag, gap, head = (
-        for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
-    )
+    in_offsets, out_offsets, lag = (for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag))
+    gap, head = (for_reading(each, np.int64) for each in (gap, head))
     is_last = marked([] if named is None else named, count)
     leaves, covered, covers = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(len(lag), np.bool_)
     _find_last(leaves, is_last, covered, covers, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))

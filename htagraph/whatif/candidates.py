@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, marked, sums_by
+from htagraph.core.arrays import Array, Ints, Mask, distinct, marked, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
@@ -354,7 +354,7 @@ class Baseline:
 
         return None if not self.state.graph.awake.any() or self.links.may_share else runs_of_state(self.state)
 
-    def counted(self, time: OwnTime) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def counted(self, time: OwnTime) -> tuple[Ints, Ints]:
         """Return how much time each of some edges and each of some gaps is, ns.
 
         What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
@@ -364,7 +364,7 @@ class Baseline:
         return (self.state.lag[time.edges] - time.fixed) * once[time.edges], gap[time.gaps]
 
     @cached_property
-    def _counted(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    def _counted(self) -> tuple[Mask, Ints]:
         """Which edges count in the time of what has them, and how much of each gap does, ns."""
         graph = self.state.graph
         twice = of_kind(graph, *LAUNCHES, *BLOCKING) & (graph.edges.activity >= 0)
@@ -379,7 +379,7 @@ class Baseline:
         return int(lags.sum() + self.state.gap[time.gaps[at[time.gaps]]].sum())
 
     @cached_property
-    def _is_on_path(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _is_on_path(self) -> tuple[Mask, Mask]:
         """Which vertices and which edges are on the critical path."""
         (vertices, edges), graph = self.path, self.state.graph
         return marked(vertices, graph.vertex_count), marked(edges, len(graph.edges))

@@ -16,9 +16,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array, run_starts
+from htagraph.core.arrays import Array, Ints, run_starts
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.weights import State, initial
@@ -82,9 +81,9 @@ class Best(NamedTuple):
 class _Shorter(NamedTuple):
     """How much shorter a change makes some lags and gaps."""
 
-    at: npt.NDArray[np.int64]
+    at: Ints
     """Edges, then vertices behind the number of edges, ascending."""
-    amount: npt.NDArray[np.int64]
+    amount: Ints
     """ns, above 0."""
 
 
@@ -128,10 +127,9 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
         return sum(on_path[each] for each in which) if steps == 1 and not baseline.links.may_share else float("inf")
 
     partial = [number for number, change in enumerate(kept) if not change.is_whole]
-    apart = (
-        (one, two) for one, two in combinations(partial, 2) if len(np.intersect1d(shorter[one].at, shorter[two].at))
-    )
-    return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
+    pairs = combinations(partial, 2)
+    apart = frozenset(pair for pair in pairs if len(np.intersect1d(*(shorter[each].at for each in pair))))
+    return Savings(tuple(kept), tuple(left_out), of, bound, apart)
 
 
 def outcome_of(graph: DependencyGraph, changes: Iterable[Offer]) -> Outcome:

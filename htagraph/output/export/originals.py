@@ -21,10 +21,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, joined
+from htagraph.core.arrays import Array, Ints, joined
 from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog, TraceError
 from htagraph.graph.clocks import Clock
@@ -103,7 +102,7 @@ class Original:
             return tid
         return _OWN_TIDS + self._tids[lane, level]
 
-    def common(self, moments: Array) -> npt.NDArray[np.int64]:
+    def common(self, moments: Array) -> Ints:
         """Return moments since the file's base, ns, on the common clock."""
         return self.clock.common(moments + self.base_ns)
 
@@ -167,11 +166,11 @@ class Arrows:
 
     labels: list[tuple[str, str]]
     """Categories and names."""
-    label: npt.NDArray[np.int64]
+    label: Ints
     """Of each arrow, its position in `labels`."""
-    tail: npt.NDArray[np.int64]
+    tail: Ints
     """The slice at which it begins."""
-    head: npt.NDArray[np.int64]
+    head: Ints
     ends_left_out: int = 0
     """How many ends of arrows in the file have no partner and are left out."""
 
@@ -179,7 +178,7 @@ class Arrows:
         return len(self.label)
 
 
-def start_ns(block: Block, which: Array, *, unpadded: bool) -> npt.NDArray[np.int64]:
+def start_ns(block: Block, which: Array, *, unpadded: bool) -> Ints:
     """Return when events of a block start, ns since the file's base."""
     start = block.rows[which, scan.START]
     return start - block.rows[which, scan.START_SLIP] if unpadded and block.exact else start
@@ -282,7 +281,7 @@ class MetSlices:
         self._start = start[self._order].astype(np.int64)
         self._end = self._start + duration[self._order]
 
-    def met(self, lane: Array, moment: Array) -> npt.NDArray[np.int64]:
+    def met(self, lane: Array, moment: Array) -> Ints:
         """Return the slice that each end of an arrow belongs to, -1 for none.
 
         The slice that begins at the moment, the innermost of several; else the innermost around it, as Perfetto draws

@@ -344,9 +344,7 @@ def hops_between(path: CriticalPath, boxes: list[Box]) -> dict[int, Hop]:
     """Return the changes of rank between boxes, by the number of the later box."""
     table, origin = path.hops(), path.graph.origin_ns
     rows = table[["at_us", "from_rank", "to_rank", "edge", "waited_us"]].itertuples(index=False)
-    by_moment = {
-        (round(at_us * 1000), go): Hop(come, go, edge, round(waited * 1000)) for at_us, come, go, edge, waited in rows
-    }
+    by_moment = {(round(at * 1000), go): Hop(come, go, edge, round(late * 1000)) for at, come, go, edge, late in rows}
     rank = path.graph.activities.rank[path.segments.place]
     found = {}
     for number, box in enumerate(boxes):

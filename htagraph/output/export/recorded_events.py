@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct
+from htagraph.core.arrays import Array, Ints, distinct
 from htagraph.core.compiled import njit
 from htagraph.core.errors import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
@@ -45,6 +45,7 @@ from htagraph.trace.kineto.times import padded
 __all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]
 
 Part: TypeAlias = RawEvent | Slices | TextRows
+_Events: TypeAlias = Block | list[RawEvent]
 
 IDS_PER_RANK = 2**32
 """Ids of arrows that a rank may use; more than a file has events. Source: 2³² ranks of such files fit 64 bits."""
@@ -162,9 +163,7 @@ class RecordedEvents:
             slices, row, others = self._of_block(block, original.index[rows] - first, rows)
             yield slices, row, [event for event in others if not self._is_learned(event)]
 
-    def _of_block(
-        self, block: Block | list[RawEvent], index: Array, rows: slice
-    ) -> tuple[Slices, Array, list[RawEvent]]:
+    def _of_block(self, block: _Events, index: Array, rows: slice) -> tuple[Slices, Array, list[RawEvent]]:
         """Return what is written of a block whose events at `index` are rows of the original."""
         phase = _phases(block)
         is_other = np.ones(len(block), np.bool_)
@@ -191,7 +190,7 @@ class RecordedEvents:
         others = [_event(block, at) for at in np.flatnonzero(is_other).tolist()]
         return texts.slices(self._where(), place, start, duration), row, others
 
-    def _instants(self, block: Block | list[RawEvent], instants: Array) -> tuple[Array, Array, Array]:
+    def _instants(self, block: _Events, instants: Array) -> tuple[Array, Array, Array]:
         """Return which instants have a usable time, and where and when they are; count the others."""
         original = self._original
         if not isinstance(block, Block):
@@ -405,7 +404,7 @@ def place_of(pid: object, tid: object) -> Lane:
     return label(pid), label(tid)
 
 
-def _phases(block: Block | list[RawEvent]) -> Array:
+def _phases(block: _Events) -> Array:
     """Return the letter of each event's phase as a number; 0 for what is no letter."""
     if isinstance(block, Block):
         return block.rows[:, PHASE]
@@ -413,7 +412,7 @@ def _phases(block: Block | list[RawEvent]) -> Array:
     return np.array([ord(each) if len(each) == 1 else 0 for each in phases], np.int64)
 
 
-def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
+def _event(block: _Events, at: int) -> RawEvent:
     """Return an event of a block, decoded."""
     if not isinstance(block, Block):
         return block[at]
@@ -422,9 +421,8 @@ def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
     try:
         return _decode(text)
     except msgspec.ValidationError:  # an integer of hundreds of digits
-        return dict(
-            json.loads(text, parse_float=Decimal, parse_int=lambda each: (int if len(each) < 20 else float)(each))
-        )
+        numbers = {"parse_float": Decimal, "parse_int": lambda each: (int if len(each) < 20 else float)(each)}
+        return dict(json.loads(text, **numbers))
 
 
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
@@ -432,7 +430,7 @@ def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
     return (moment.astype(np.uint64) + place.astype(np.uint64)) * np.uint64(GOLDEN) + place.astype(np.uint64)
 
 
-def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:
+def event_spans(block: Block, which: Array) -> Ints:
     """Return a row per event: `NAME`, `CATEGORY`, `ARGS`, `SCOPE`, `INSIDE`, `PLAIN`.
 
     An event is plain if it has no other keys than these and its place and times, a text for a name, and no backslash:

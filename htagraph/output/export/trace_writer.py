@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
@@ -250,14 +250,14 @@ class TextRows:
     """Texts of rows with a `SEPARATOR` behind each."""
 
     text: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
+    starts: Ints
     """Where each row begins in `text`, and where the last one ends."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @property
-    def spans(self) -> npt.NDArray[np.int64]:
+    def spans(self) -> Ints:
         """Where each row is in `text`, as a span: start · 2³² + length, without the separator."""
         return (self.starts[:-1] << 32) | (np.diff(self.starts) - len(SEPARATOR))
 

@@ -51,9 +51,8 @@ class Database:
     def __init__(self, path: TracePath, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
         tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
-        self.columns = {
-            table: tuple(row[1] for row in self.rows(f"PRAGMA table_info({quoted(table)})")) for (table,) in tables
-        }
+        about = {table: self.rows(f"PRAGMA table_info({quoted(table)})") for (table,) in tables}
+        self.columns = {table: tuple(row[1] for row in rows) for table, rows in about.items()}
         """The columns of each table; views and virtual tables are none, because they run what their author wrote."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -124,7 +124,8 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
         where, positions = database.of_process(source.table, process)
         rows = source.read(database, source.table, where)
         rows = _on_right_device(tables, rows) if source.categories == ("cuda_sync",) else rows
-        _report_foreign(database, source, process, ranks, log)
+        if ranks and process == ranks[0]:  # once per file
+            _report_foreign(database, source, ranks, log)
         kept, names = _kept(source, rows, process, log)
         index = first + (np.arange(len(kept)) if positions is None else positions)
         tables.append(_Kept(source, index.astype(np.int32), rows, kept))
@@ -132,12 +133,8 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
     return tables, about
 
 
-def _report_foreign(
-    database: Database, source: Source, process: int | None, ranks: Sequence[int], log: IssueLog
-) -> None:
-    """Report rows of processes that are no ranks, once per file."""
-    if process is None or process != ranks[0]:
-        return
+def _report_foreign(database: Database, source: Source, ranks: Sequence[int], log: IssueLog) -> None:
+    """Report rows of processes that are no ranks."""
     detail = f"rows of {source.table} of processes that used no device; left out"
     for column in ("globalPid", "globalTid"):
         found = database.processes(source.table, column)

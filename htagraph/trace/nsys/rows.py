@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -108,10 +108,11 @@ def _coded(keys: Array, word: Callable[..., str]) -> tuple[list[str], Array]:
     return [word(*key) for key in keys[:, first].T.tolist()], number
 
 
+_Names: TypeAlias = tuple[Sequence[str], Array]
 _WORK: Final = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
 
 
-def _work(found: _Columns, names: tuple[Sequence[str], Array], **args: Array) -> EventRows:
+def _work(found: _Columns, names: _Names, **args: Array) -> EventRows:
     device, stream = found["deviceId"], found["streamId"]
     stream = np.where(stream == NO_STREAM, -1, stream)
     args |= {"device": device, "stream": stream, "correlation": found["correlationId"], "context": found["contextId"]}
@@ -199,9 +200,7 @@ def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
     return stream, call_of
 
 
-def _on_host(
-    found: _Columns, names: tuple[Sequence[str], Array], category: Array | None = None, **args: Array
-) -> EventRows:
+def _on_host(found: _Columns, names: _Names, category: Array | None = None, **args: Array) -> EventRows:
     ids, category = found["globalTid"], np.zeros(found.count, np.int64) if category is None else category
     return EventRows(found["start"], found["end"], *names, category, process_of(ids), thread_of(ids), args)
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import marked
+from htagraph.core.arrays import Ints, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Activities, Edges
@@ -53,9 +52,7 @@ def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of 
     return rewired(state, Edges.concatenate([kept, chain]), np.concatenate([lag, chain.lag]), "fuse")
 
 
-def _pairs(
-    state: State, selected: npt.NDArray[np.int64], criteria: dict[str, Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _pairs(state: State, selected: Ints, criteria: dict[str, Any]) -> tuple[Ints, Ints]:
     """Return the selected neighbours (the one before, the one after) by stream and time."""
     acts, edges = state.graph.activities, state.graph.edges
     chosen = marked(selected, len(acts)) & of_kinds(acts.kind, (ActivityKind.COMPUTATION, ActivityKind.MEMORY))
@@ -79,7 +76,7 @@ def _pairs(
     return before[fits], after[fits]
 
 
-def _vanishing_calls(acts: Activities, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _vanishing_calls(acts: Activities, after: Ints) -> Ints:
     """Return the launch calls whose kernels are all fused with kernels launched before."""
     calls = acts.cause[after]
     calls = np.unique(calls[(calls >= 0) & (acts.kind[calls] == ActivityKind.LAUNCH)])

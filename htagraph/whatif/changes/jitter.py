@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import coded
+from htagraph.core.arrays import Ints, coded
 from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import ChangeError, Jitter, OwnTime, State, checked, of_kind, own_time, with_factor
 from htagraph.whatif.rewire import with_scope_note
@@ -59,7 +58,7 @@ def drawn(state: State) -> Iterator[State]:
         yield one
 
 
-def _owners(state: State, time: OwnTime) -> npt.NDArray[np.int64]:
+def _owners(state: State, time: OwnTime) -> Ints:
     """Return the number of the draw for each edge and then for each gap: one per activity, per collective, per gap."""
     edges = state.graph.edges
     by = edges.activity[time.edges]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import marked
+from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -43,7 +42,7 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     return _on_hosts(state, rows[~on_device]) if not on_device.all() else state
 
 
-def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
+def _on_devices(state: State, rows: Ints) -> State:
     graph = state.graph
     acts, edges = graph.activities, graph.edges
     collective = marked(rows, len(acts))
@@ -56,7 +55,7 @@ def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
     return with_other_edges(state.with_note(note), ~vanish, chains, "perfect_overlap")
 
 
-def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
+def _on_hosts(state: State, rows: Ints) -> State:
     graph = state.graph
     edge = asked_at(graph, rows)
     known = edge >= 0
@@ -77,7 +76,7 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
     return with_other_edges(state.with_note(note), ~vanish, begin, "perfect_overlap")
 
 
-def _chains(graph: DependencyGraph, collective: npt.NDArray[np.bool_], freed: npt.NDArray[np.int64]) -> Edges:
+def _chains(graph: DependencyGraph, collective: Mask, freed: Ints) -> Edges:
     """Return STREAM edges that keep the order on streams: among other work up to `freed`, and in communication."""
     acts = graph.activities
     lanes = np.unique(acts.lane[freed])
