@@ -22,12 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
-TEXTS: Final = frozenset(
-    {
-        "collective_name", "concrete_inputs", "device_name", "dtype", "input_dims", "input_type", "pg_desc", "pg_name",
-        "pg_ranks",
-    }
-)  # fmt: skip
+TEXTS: Final = frozenset((
+    "collective_name", "concrete_inputs", "device_name", "dtype", "input_dims", "input_type", "pg_desc", "pg_name",
+    "pg_ranks",
+))  # fmt: skip
 """Arguments whose values are texts, by column name: indices into `Trace.names`."""
 CHECKED: Final = Table(
     "Event arguments, and those whose values have an unexpected type",

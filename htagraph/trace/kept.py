@@ -429,7 +429,6 @@ class Windows:
         self._limit = max(2 * self._seen, self._seen + _ROWS)
 
     def _link(self, rows: _Rows) -> None:
-        """Note the ids of what is new."""
         new = np.arange(len(rows.position)) >= self._seen
         launches = np.flatnonzero(new & rows.runtime & (rows.correlation > 0))
         self._launches.add(rows.correlation[launches], rows.inside[launches])
@@ -440,7 +439,6 @@ class Windows:
         self._copies += int(np.count_nonzero(with_id & (rows.external == rows.correlation)))
 
     def _stays(self, rows: _Rows, *, last: bool) -> Array:
-        """Return which device work is kept."""
         correlation, external, inside = (each[rows.device] for each in (rows.correlation, rows.external, rows.inside))
         known, launched_inside = self._launches.of(correlation)
         known &= correlation > 0

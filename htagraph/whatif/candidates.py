@@ -199,7 +199,6 @@ def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | 
 
 
 def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]:
-    """Yield the phases of host time."""
     acts = graph.activities
     kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
     gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()

@@ -109,7 +109,6 @@ def _merge(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 @njit(no_cpython_wrapper=True)
 def _lengthen(result: Array, row: int, weights: Weights, edge: int) -> None:
-    """Add the weight of an edge to a row of `result`."""
     result[row, 0] += weights.base[edge]
     for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
         result[row, weights.component[i]] += weights.amount[i]

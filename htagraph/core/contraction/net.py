@@ -243,7 +243,6 @@ def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
 
 @njit(no_cpython_wrapper=True)
 def _list_by_target(net: Net, vertex: int, lists: _Lists) -> None:
-    """List the edges of a vertex by where they lead."""
     edge = net.vertex[vertex, FIRST_OUT]
     while edge >= 0:
         lists.parallel[edge] = lists.direct[net.edge[edge, TARGET]]

@@ -114,7 +114,6 @@ class PacketWriter(OutputFile):
         return 1 + self._tracks[(pid,) if pid == tid == PATH_PID else (pid, tid)]
 
     def _batch(self, events: list[RawEvent]) -> Slices:
-        """Return slices that are given one by one."""
         places, texts = Interner[tuple[int, int]](), Interner[str]()
         args = [self._encode(event["args"]) if event.get("args") else b"" for event in events]
         ends = np.cumsum([0, *(len(each) for each in args)], dtype=np.int64)
@@ -161,7 +160,6 @@ class PacketWriter(OutputFile):
             self._order[key] = args["sort_index"]
 
     def _describe(self, key: tuple[Any, ...], *more: tuple[int, int | bytes]) -> None:
-        """Write the name and the order of a track."""
         order = max(0, min(self._order.get(key, key[-1] if isinstance(key[-1], int) else 0), _MAX_RANK))
         name = self._titles.get(key, " ".join(map(str, key)))
         fields = (_UUID, 1 + self._tracks[key]), (_NAME, name), (_RANK, order), (_MERGING, _NO_MERGING)

@@ -158,7 +158,6 @@ def _time_text(path: CriticalPath, time: int) -> str:
 
 
 def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[int, _LaneRow]:
-    """Return the rows from above, with their labels and places."""
     rows: dict[int, _LaneRow] = {}
     y = _BAR * 2.0
     for key in sorted({box.row for box in boxes}):

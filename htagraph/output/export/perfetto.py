@@ -427,7 +427,6 @@ class MergedJob:
 
 
 def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:
-    """Yield events, counted by phase."""
     for event in events:
         if isinstance(event, dict):
             count[event["ph"]] += 1

@@ -258,7 +258,6 @@ class RecordedEvents:
             return None
 
     def _arrows(self) -> Iterator[TextRows]:
-        """Yield both ends of each arrow."""
         arrows, original = self._original.arrows, self._original
         labels = [
             b'{"ph":"%b","cat":%b,"name":%b,"id":' % (phase, _encode(category), _encode(name))
@@ -279,7 +278,6 @@ class RecordedEvents:
             yield row_texts(columns, len(slices))
 
     def _track_names(self) -> Iterator[RawEvent]:
-        """Yield the names of processes, threads and added tracks."""
         original = self._original
         for pid in dict.fromkeys(original.lanes[number][0] for number, _ in original.tracks):
             labels = self._processes.get(pid, {})
@@ -413,7 +411,6 @@ def _phases(block: _Events) -> Array:
 
 
 def _event(block: _Events, at: int) -> RawEvent:
-    """Return an event of a block, decoded."""
     if not isinstance(block, Block):
         return block[at]
     start, stop = block.rows[at, [OFFSET, STOP]].tolist()

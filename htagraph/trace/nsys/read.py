@@ -200,7 +200,6 @@ def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
 
 
 def _add(into: _Collected, table: _Kept, sieve: Sieve | None) -> None:
-    """Append the kept rows of a table."""
     rows, kept = table.rows, np.flatnonzero(table.kept)
     start, duration = rows.start[kept], rows.end[kept] - rows.start[kept]
     names = into.coded(into.names, [*rows.names, _UNNAMED], rows.name[kept] % (len(rows.names) + 1))
@@ -253,7 +252,6 @@ def _thread_names(database: Database) -> dict[Any, str]:
 
 
 def _report_others(database: Database, log: IssueLog) -> None:
-    """Report tables of events that are not read."""
     known = {source.table for source in SOURCES if "start" in database.columns.get(source.table, ())} | _ABOUT
     timed = (table for table, names in database.columns.items() if {"start", "timestamp", "rawTimestamp"} & {*names})
     counts = {table: database.count(table) for table in timed if table not in known}

@@ -81,7 +81,6 @@ def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
 def _windows(
     graph: DependencyGraph, step: IntSelector, start_us: float | None, end_us: float | None, rank: IntSelector
 ) -> list[Window]:
-    """Return the range on each rank it is on."""
     by_time = start_us is not None and end_us is not None
     if (step is None) != by_time or (step is not None and (start_us is not None or end_us is not None)):
         msg = "cuda_graph: give step=, or start_us= and end_us="

@@ -237,7 +237,6 @@ class Scanner:
         return arguments, odd
 
     def _decode(self) -> None:
-        """Decode the tokens that are new."""
         while len(self._values) < len(self._texts):
             try:
                 self._values.append(msgspec.json.decode(self._texts.text(len(self._values))))
