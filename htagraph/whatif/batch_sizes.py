@@ -116,7 +116,8 @@ def recorded_batch(weights: Iterable[tuple[Call, float]]) -> list[int]:
     """
     given = [(call, weight) for call, weight in weights if weight > 0]
     parameters = _parameters(call for call, _ in given)
-    used = [(shape, weight) for call, weight in given for shape in _activations(call, parameters)]
+    shaped = [(shape, weight) for call, weight in given for shape, _ in tensors_of(call)]
+    used = [(shape, weight) for shape, weight in shaped if shape not in parameters and len(shape) > 1]
     deep = [(shape[0] == 1, weight) for shape, weight in used if len(shape) > 2]
     if sum(weight for is_one, weight in deep if is_one) > _MOSTLY * sum(weight for _, weight in deep):
         return [1]
@@ -125,26 +126,15 @@ def recorded_batch(weights: Iterable[tuple[Call, float]]) -> list[int]:
         for size in set(shape[:_OUTER]) if len(shape) > 2 else {shape[0]}:
             outer[size] += weight
     shares = {}
+    explained: dict[int | None, float] = {0: 1.0, 1: 0.5}  # by the dimension that a layout takes for the batch
     for size in sorted(outer, key=lambda each: -outer[each])[:_MAX_CANDIDATES]:
         if size > 1:
             layout = layout_of((call for call, _ in given), size)
-            shares[size] = sum(weight * _explains(layout, shape) for shape, weight in used)
+            shares[size] = sum(weight * explained.get(layout.batch_dimension(shape), 0.0) for shape, weight in used)
     best = max(shares.values(), default=0.0)
     good = [size for size, share in shares.items() if share >= _EXPLAINED * best > 0]
     first = [size for size in good if any(shape[0] == size and len(shape) > 1 for shape, _ in used)]
     return sorted(first or good, key=lambda size: (-outer[size], -size))
-
-
-def _explains(layout: BatchLayout, shape: Shape) -> float:
-    """Return 1 for a tensor whose outermost dimension is the batch by this layout; half where it is the second."""
-    at = layout.batch_dimension(shape)
-    return 1.0 if at == 0 else 0.5 if at == 1 else 0.0
-
-
-def _activations(call: Call, parameters: frozenset[Shape]) -> Iterator[Shape]:
-    for shape, _ in tensors_of(call):
-        if shape not in parameters and len(shape) > 1:
-            yield shape
 
 
 def resized_calls(call: Call, layout: BatchLayout, after: int) -> tuple[Call, bool]:

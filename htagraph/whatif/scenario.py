@@ -102,13 +102,9 @@ class Scenario(Changes):
 
 @described(TABLE)
 def sweep(
-    graph: DependencyGraph,
-    scenario: Callable[[Scenario, float], Scenario],
-    factors: Iterable[float],
-    *,
-    threads: int | None = None,
-    intervals: bool = False,
-) -> pd.DataFrame:
+    graph: DependencyGraph, scenario: Callable[[Scenario, float], Scenario], factors: Iterable[float], *,
+    threads: int | None = None, intervals: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Return the predictions of one scenario for several factors, each as if it were run alone.
 
     The scenarios are replayed in threads. The first replay finds what all replays share, such as the order of the

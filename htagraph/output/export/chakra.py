@@ -222,7 +222,9 @@ def _communication(graph: DependencyGraph, nodes: Nodes) -> tuple[dict[str, list
             known = int(size[members.activity[row]])
             if sender is not None:
                 kinds[row] = _SEND if ranks[row] == sender[0] else _RECV
-                texts.append(b"".join((*group, _transfer(*sender, collective, known))))
+                ends = {"comm_src": sender[0], "comm_dst": sender[1], "comm_tag": collective}
+                parts = (_attribute(name, _INT32, value) for name, value in ends.items())
+                texts.append(b"".join((*group, _sized(known), *parts)))
             else:
                 texts.append(b"".join((*group, *kind, _sized(known), _attribute("comm_tag", _INT32, collective))))
     listed = {str(number): list(present) for (_, present), number in groups.items()}
@@ -244,11 +246,6 @@ def _sender(op: str, ranks: list[int], ways: list[int]) -> tuple[int, int] | Non
         return None
     sends = ways[0] > 0 or (not ways[0] and ways[1] < 0)
     return (ranks[0], ranks[1]) if sends else (ranks[1], ranks[0])
-
-
-def _transfer(sender: int, receiver: int, tag: int, size: int) -> bytes:
-    ends = (("comm_src", sender), ("comm_dst", receiver), ("comm_tag", tag))
-    return _sized(size) + b"".join(_attribute(name, _INT32, value) for name, value in ends)
 
 
 def _sized(size: int) -> bytes:

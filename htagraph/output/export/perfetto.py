@@ -245,12 +245,9 @@ def _counters(
 
 
 def counters_to_perfetto(
-    graph: DependencyGraph,
-    target: str | Path,
-    *,
-    queue_length: pd.DataFrame | None = None,
+    graph: DependencyGraph, target: str | Path, *, queue_length: pd.DataFrame | None = None,
     memory_bandwidth: pd.DataFrame | None = None,
-) -> Written:
+) -> Written:  # fmt: skip
     """Write the recorded events of every rank with counters over them, for Perfetto's UI.
 
     Args:

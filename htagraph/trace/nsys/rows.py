@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
@@ -9,8 +10,9 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array, coded, looked_up
+from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.trace.nsys.database import ABSENT, Database, words_of
-from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_of, forward_threads, is_node, operator
+from htagraph.trace.nsys.names import NCCL, collective, copy_name, domain_of, forward_threads, operator
 
 __all__ = ["CATEGORIES", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "thread_of"]
 
@@ -208,7 +210,7 @@ def _on_host(found: _Columns, names: _Names, category: Array | None = None, **ar
 def _calls(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "nameId", "eventClass", "globalTid", "correlationId", where=where)
     texts, name = _texts_of(database, found["nameId"])
-    texts = [call(text) for text in texts]
+    texts = [re.sub(r"_v\d{4,5}$", "", text) for text in texts]  # as CUPTI adds, but cuMemFree_v2 is a name
     driver = np.array([*(text.startswith("cu") and not text.startswith("cuda") for text in texts), False])[name]
     driver = np.where(np.isin(found["eventClass"], (0, 1)), found["eventClass"] == 1, driver)
     return _on_host(found, (texts, name), driver.astype(np.int64), correlation=found["correlationId"])
@@ -266,7 +268,7 @@ def _ranges(database: Database, table: str, where: str) -> EventRows:
     category = np.where(marked | unending, 2, np.where(is_operator[text], 0, 1))
     category[names_something] = -1
     sequence = np.where(category < 2, sequence_of[text], -1)
-    backward = np.array([*map(is_node, names), False])[name]
+    backward = np.array([*(is_backward(each) or is_autograd_node(each) for each in names), False])[name]
     args = {"sequence_number": sequence}
     forward = np.where(sequence >= 0, forward_threads(sequence, backward, thread_of(found["globalTid"])[1]), ABSENT)
     args |= {"fwd_thread_id": forward} if (sequence >= 0).any() else {}

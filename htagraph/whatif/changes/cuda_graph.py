@@ -20,14 +20,9 @@ Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
 
 
 def cuda_graph(
-    state: State,
-    /,
-    *,
-    step: IntSelector = None,
-    start_us: float | None = None,
-    end_us: float | None = None,
+    state: State, /, *, step: IntSelector = None, start_us: float | None = None, end_us: float | None = None,
     rank: IntSelector = None,
-) -> State:
+) -> State:  # fmt: skip
     """Return the state in which the device work of a range is one CUDA graph.
 
     Inside the range, the launching threads take no time except for the first launch; all kernels start from this

@@ -46,11 +46,8 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     else:
         measured = _measured(job_transfers, lag)
         model = measured[:, 0] + job_transfers.moved * measured[:, 1]
-        own = (
-            measured[:, 0] if latency is None else np.full(len(lag), latency),
-            measured[:, 1] if per_byte is None else np.full(len(lag), per_byte),
-        )
-        other = own[0] + job_transfers.moved * own[1]
+        slope = measured[:, 1] if per_byte is None else per_byte
+        other = (measured[:, 0] if latency is None else latency) + job_transfers.moved * slope
     ratio = np.divide(lag, model, out=np.ones(len(lag)), where=model > 0)
     new = np.where(known & (lag > 0), np.rint(ratio * other), lag).astype(np.int64) + spread
     if not known.all():

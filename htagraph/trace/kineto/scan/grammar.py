@@ -41,8 +41,7 @@ def compiled(function: F) -> F:
     return njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - its callers are compiled, and give no first argument
-    return intrinsic(function)
+_intrinsic: Any = intrinsic  # whose callers are compiled, and give no first argument
 
 
 def _pointer(builder: Any, address: Any, size: int) -> Any:  # noqa: ANN401 - objects of llvmlite
