@@ -128,7 +128,7 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer]) -> Savings:
 
     partial = [number for number, change in enumerate(kept) if not change.is_whole]
     pairs = combinations(partial, 2)
-    apart = frozenset(pair for pair in pairs if len(np.intersect1d(*(shorter[each].at for each in pair))))
+    apart = frozenset((one, two) for one, two in pairs if len(np.intersect1d(shorter[one].at, shorter[two].at)))
     return Savings(tuple(kept), tuple(left_out), of, bound, apart)
 
 

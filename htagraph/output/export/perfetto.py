@@ -374,7 +374,6 @@ class MergedJob:
         )  # fmt: skip
 
     def _on_path(self, original: Original, critical: Array) -> Array:
-        """Return how long each slice of a file is on the path, ns."""
         acts = self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(original.rank)]
         rows = rows[(critical[rows] > 0) & np.isin(acts.event[rows], original.index)]

@@ -418,8 +418,9 @@ def _event(block: _Events, at: int) -> RawEvent:
     try:
         return _decode(text)
     except msgspec.ValidationError:  # an integer of hundreds of digits
-        numbers = {"parse_float": Decimal, "parse_int": lambda each: (int if len(each) < 20 else float)(each)}
-        return dict(json.loads(text, **numbers))
+        return dict(
+            json.loads(text, parse_float=Decimal, parse_int=lambda each: (int if len(each) < 20 else float)(each))
+        )
 
 
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import State, checked, own_time, taken_away, with_factor
 
 __all__ = ["scale_network"]
@@ -26,5 +26,6 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
         SelectionError: there is no such communication, or the factor is negative or not finite.
     """
     factor = checked(factor, "factor")
-    time = own_time(state, {"kind": [kind.label for kind in COMMUNICATION]} | criteria)
+    kinds = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICATION.label)
+    time = own_time(state, {"kind": kinds} | criteria)
     return with_factor(state, time if factor else taken_away(state, time), factor)

@@ -41,7 +41,8 @@ def compiled(function: F) -> F:
     return njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
-_intrinsic: Any = intrinsic  # whose callers are compiled, and give no first argument
+def _intrinsic(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - its callers are compiled, and give no first argument
+    return intrinsic(function)
 
 
 def _pointer(builder: Any, address: Any, size: int) -> Any:  # noqa: ANN401 - objects of llvmlite
