@@ -66,12 +66,8 @@ def partners(pattern: Array, lane: Array, text: Array, text_lane: Array) -> Part
     windows = [slice(at, at + size) for at in exact or starts.tolist()]
     if not exact:  # the same items in another order: or others are in order, further apart
         windows += _alike(pattern, text)
-    found = [_placed(pattern, lane, text, text_lane, window) for window in windows]
-    return _best([each for each in found if each.share >= _ENOUGH])
-
-
-def _best(found: list[Partners]) -> Partners:
-    """Return the pairs of all places that are nearly as good as the best one."""
+    places = [_placed(pattern, lane, text, text_lane, window) for window in windows]
+    found = [each for each in places if each.share >= _ENOUGH]
     best = max((each.share for each in found), default=0.0)
     good = [(each.item, each.partner) for each in found if each.share >= _AS_GOOD * best]
     item, partner = joined(good, 2)

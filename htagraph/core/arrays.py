@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
-    "occurring", "run_starts", "spread", "stable_order", "sums_by", "texts_of",
+    "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "joined", "looked_up", "marked", "occurring",
+    "run_starts", "spread", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -79,7 +79,6 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
     integers of equal length.
 
     Example:
-        >>> import numpy as np
         >>> coded(np.array([5, 2, 5, 5]), np.array([1, 1, 0, 1])).tolist()
         [2, 0, 1, 2]
     """
@@ -101,7 +100,6 @@ def run_starts(*columns: Array) -> npt.NDArray[np.int64]:
     """Return where runs begin, ascending: rows that follow each other and are equal in all columns are one run.
 
     Example:
-        >>> import numpy as np
         >>> run_starts(np.array([7, 7, 7, 1]), np.array([0, 0, 5, 5])).tolist()
         [0, 2, 3]
     """
@@ -114,31 +112,16 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
     """Return the distinct numbers, ascending, of numbers from 0 up to `count`, which itself does not occur.
 
     Example:
-        >>> import numpy as np
         >>> distinct(np.array([3, 1, 3]), 4).tolist()
         [1, 3]
     """
     return np.flatnonzero(marked(numbers, count))
 
 
-def is_any_of(column: Array, numbers: Array | Sequence[int], count: int) -> npt.NDArray[np.bool_]:
-    """Return which entries of a column are among some numbers, by a table of all that may occur.
-
-    All numbers are from -1 up to `count` - 1.
-
-    Example:
-        >>> import numpy as np
-        >>> is_any_of(np.array([2, -1, 0]), np.array([2, -1, 2]), 4).tolist()
-        [True, True, False]
-    """
-    return np.asarray(marked(numbers, count)[column])
-
-
 def occurring(column: Array) -> list[int]:
     """Return the distinct numbers of a column of integers, ascending; quickly where equal ones stand together.
 
     Example:
-        >>> import numpy as np
         >>> occurring(np.array([3, 3, -1, -1, 3]))
         [-1, 3]
     """
@@ -189,7 +172,6 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return (the distinct keys, ascending; the exact sum of the values of each), for integers.
 
     Example:
-        >>> import numpy as np
         >>> [column.tolist() for column in sums_by(np.array([7, 2, 7]), np.array([1, 5, 3]))]
         [[2, 7], [5, 4]]
     """

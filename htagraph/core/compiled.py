@@ -53,7 +53,9 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: A
         >>> double(21)
         42
     """
-    _tell_when_compiling()
+    if "listening" not in _said:
+        _said.add("listening")
+        _listen_to("numba:compile", _Teller())
     options = {"no_cfunc_wrapper": True, **options}  # for callers in C: there are none, and it takes as long to compile
 
     def decorate(function: F) -> F:
@@ -221,12 +223,6 @@ class _Teller(event.Listener):
 
     def on_end(self, ended: Any) -> None:  # noqa: ANN401
         """Nothing is said then."""
-
-
-def _tell_when_compiling() -> None:
-    if "listening" not in _said:
-        _said.add("listening")
-        _listen_to("numba:compile", _Teller())
 
 
 def _say(level: int, text: str) -> None:

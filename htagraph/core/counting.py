@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["numbered", "occurrences", "offsets_by_key", "sum_in_common"]
@@ -38,13 +37,12 @@ def _count(keys: Array, offsets: Array) -> None:
         offsets[number] += offsets[number - 1]
 
 
-def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def numbered(keys: Array) -> tuple[Ints, Ints]:
     """Return (the distinct keys, ascending; the place of each row's key among them): `np.unique` with its inverse.
 
     It sorts the distinct keys alone, and is several times as fast where keys repeat.
 
     Example:
-        >>> import numpy as np
         >>> [column.tolist() for column in numbered(np.array([7, -2, 7]))]
         [[-2, 7], [1, 0, 1]]
     """
@@ -54,7 +52,7 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     return np.asarray(found), number
 
 
-def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def occurrences(code: Array, count: int, *time: Array) -> tuple[Ints, Ints]:
     """Return how many rows with the same code come before each row, and how many rows each code has.
 
     Rows come in the order of some moments, where these are equal in their own. Where the rows of each code are in that
@@ -62,7 +60,6 @@ def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.i
     1; of the moments (ns), the first decides first.
 
     Example:
-        >>> import numpy as np
         >>> before, sizes = occurrences(np.array([1, 0, 1, 1]), 2, np.array([5, 0, 4, 5]))
         >>> before.tolist(), sizes.tolist()
         ([1, 0, 0, 2], [1, 3])
@@ -98,7 +95,6 @@ def sum_in_common(some: Array, values: Array, other: Array) -> int:
     Both series of numbers ascend, each number once.
 
     Example:
-        >>> import numpy as np
         >>> sum_in_common(np.array([2, 4, 7]), np.array([10, 20, 30]), np.array([1, 2, 7, 9]))
         40
     """

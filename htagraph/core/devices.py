@@ -159,8 +159,7 @@ def peak_of(device_name: str) -> Peak | None:
         >>> peak_of("NVIDIA A100-SXM4-80GB").gb_s
         2039
     """
-    found, _ = _fitting(device_name)
-    return PEAKS[found[0]] if found else None
+    return PEAKS.get(known_device(device_name))
 
 
 def known_device(name: str) -> str:

@@ -18,9 +18,8 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "Cost", "attended_pairs", "cost_of", "element_bytes", "elements",
-    "flop_formula", "flop_per_count", "is_complex", "is_tf32_kernel", "labelled_cost", "moves_nothing", "number_format",
-    "numbers_per_element",
+    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "cost_of", "element_bytes", "elements", "flop_formula", "flop_per_count",
+    "is_complex", "is_tf32_kernel", "labelled_cost", "moves_nothing", "number_format", "numbers_per_element",
 ]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
@@ -158,18 +157,10 @@ def _attention_backward(shapes: list[list[int]], values: Sequence[str], *, mask:
     return Cost(2 * pairs * (3 * width + 2 * out), (0, 1, 2, 3, *output), written, at_most)
 
 
-def _flash_attn(shapes: list[list[int]], values: Sequence[str]) -> Cost:
-    """Inputs: query, key and value of the package flash-attn, each of shape `(batch, length, heads, width)`."""
-    return _attention([_heads_first(shape) for shape in shapes[:3]], values, mask="window")
-
-
-def _flash_attn_backward(shapes: list[list[int]], values: Sequence[str]) -> Cost:
-    return _attention_backward([_heads_first(shape) for shape in shapes[:5]], values, mask="window")
-
-
-def _heads_first(shape: list[int]) -> list[int]:
-    batch, length, heads, width = shape
-    return [batch, heads, length, width]
+def _flash_attn(shapes: list[list[int]], values: Sequence[str], *, backward: bool) -> Cost:
+    """Inputs as in both, but those of the package flash-attn: each of shape `(batch, length, heads, width)`."""
+    heads_first = [[batch, heads, length, width] for batch, length, heads, width in shapes[: 5 if backward else 3]]
+    return (_attention_backward if backward else _attention)(heads_first, values, mask="window")
 
 
 def _pairs(shapes: list[list[int]], values: Sequence[str], mask: _Mask) -> tuple[int, int, int, bool]:
@@ -229,8 +220,8 @@ _FORMULAS: dict[str, tuple[str, Callable[[list[list[int]], Sequence[str]], Cost]
         r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)",
         partial(_attention, mask="from start"),
     ),
-    "flash_attn": (r"flash_?attn::_flash_attn_forward", _flash_attn),
-    "flash_attn_backward": (r"flash_?attn::_flash_attn_backward", _flash_attn_backward),
+    "flash_attn": (r"flash_?attn::_flash_attn_forward", partial(_flash_attn, backward=False)),
+    "flash_attn_backward": (r"flash_?attn::_flash_attn_backward", partial(_flash_attn, backward=True)),
 }  # fmt: skip
 """By its name, the operators that a formula is of, by the first pattern that fits a whole name, and the formula."""
 

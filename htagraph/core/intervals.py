@@ -21,7 +21,6 @@ def union(start: Ints, end: Ints) -> Intervals:
     """Return the normal set that covers the same points as some intervals; touching intervals are joined.
 
     Example:
-        >>> import numpy as np
         >>> [side.tolist() for side in union(np.array([5, 0, 2, 9]), np.array([7, 3, 5, 9]))]
         [[0], [7]]
     """
@@ -40,7 +39,6 @@ def length(intervals: Intervals) -> int:
     """Return the total length of a normal set.
 
     Example:
-        >>> import numpy as np
         >>> length((np.array([0, 10]), np.array([3, 14])))
         7
     """
@@ -52,7 +50,6 @@ def intersection(a: Intervals, b: Intervals) -> Intervals:
     """Return the points in both normal sets.
 
     Example:
-        >>> import numpy as np
         >>> a, b = (np.array([0, 10]), np.array([5, 20])), (np.array([3]), np.array([12]))
         >>> [side.tolist() for side in intersection(a, b)]
         [[3, 10], [5, 12]]
@@ -72,7 +69,6 @@ def difference(a: Intervals, b: Intervals) -> Intervals:
     """Return the points in the normal set `a` but not in the normal set `b`.
 
     Example:
-        >>> import numpy as np
         >>> a, b = (np.array([0, 10]), np.array([5, 20])), (np.array([3]), np.array([12]))
         >>> [side.tolist() for side in difference(a, b)]
         [[0, 12], [3, 20]]
@@ -89,7 +85,6 @@ def clip(intervals: Intervals, low: int, high: int) -> Intervals:
     """Return the part of a normal set that lies in [low, high).
 
     Example:
-        >>> import numpy as np
         >>> [side.tolist() for side in clip((np.array([0, 10]), np.array([5, 20])), 3, 12)]
         [[3, 10], [5, 12]]
     """
@@ -102,7 +97,6 @@ def group_lengths(start: Ints, end: Ints, group: Ints, count: int) -> Ints:
     """Return the length of the union of each group's intervals.
 
     Example:
-        >>> import numpy as np
         >>> group_lengths(np.array([0, 2, 0]), np.array([3, 5, 4]), np.array([0, 0, 1]), 3).tolist()
         [5, 4, 0]
     """

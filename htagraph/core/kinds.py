@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import is_any_of
+from htagraph.core.arrays import Array, Mask, marked
 
 __all__ = [
     "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
@@ -66,11 +65,6 @@ class ActivityKind(_Labelled):
     def is_work(self) -> bool:
         """Return whether an activity of this kind keeps its thread or stream busy; annotations only name a region."""
         return self not in (*ANNOTATIONS, *ADDED, ActivityKind.DEVICE_OTHER)
-
-    @property
-    def is_host_code(self) -> bool:
-        """Return whether its own time is that of operators, Python or calls that neither launch nor block."""
-        return self in (*FRAMES, ActivityKind.RUNTIME)
 
 
 class KernelKind(_Labelled):
@@ -259,13 +253,12 @@ another. Measured: 5 million bytes take 4 ms for one kind, 1 more for each other
 sets take about as long as by a table. It changes times only."""
 
 
-def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[np.bool_]:
+def of_kinds(column: Array, kinds: Iterable[IntEnum]) -> Mask:
     """Return which entries of a column of codes are those of some kinds, by a table of all codes.
 
     All are of one vocabulary of this module, and no code is negative.
 
     Example:
-        >>> from htagraph.core.kinds import DEVICE, ActivityKind
         >>> of_kinds(np.array([ActivityKind.OP, ActivityKind.MEMORY], np.int8), DEVICE).tolist()
         [False, True]
     """
@@ -275,4 +268,4 @@ def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[
         for code in codes[1:]:
             chosen |= column == code
         return np.asarray(chosen)
-    return is_any_of(column, codes, np.iinfo(np.int8).max + 1)  # codes are int8, and none is negative
+    return np.asarray(marked(codes, np.iinfo(np.int8).max + 1)[column])  # codes are int8, and none is negative

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
@@ -32,9 +32,6 @@ __all__ = [
     "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
-_MAGIC = re.compile(r"[*?[]")
-"""What means something in a glob."""
-
 
 def exact_glob(name: str) -> str:
     r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
@@ -43,7 +40,7 @@ def exact_glob(name: str) -> str:
         >>> exact_glob("copy[2]"), exact_glob("two\nlines")
         ('copy[[]2]', 'two?lines')
     """
-    exact = _MAGIC.sub(r"[\g<0>]", name)
+    exact = re.sub(r"[*?[]", r"[\g<0>]", name)  # what means something in a glob
     return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
 
 
@@ -53,12 +50,12 @@ def matches(pattern: str, name: str) -> bool:
     return _compiled(pattern).search(name) is not None
 
 
-def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def names_like(pattern: str, names: Sequence[str], codes: Array) -> Mask:
     """Return a mask of the codes (indices into `names`) whose name a pattern matches."""
     return np.isin(codes, [code for code in np.unique(codes).tolist() if matches(pattern, names[code])])
 
 
-def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> Mask:
     """Return a mask of the names for which a predicate is true.
 
     Example:
@@ -155,9 +152,9 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
     if category in ("gpu_memcpy", "gpu_memset"):
         return ActivityKind.MEMORY
     if category in DEVICE_CATEGORIES:
-        return _device_kind(name, naming)
+        return _kind(_DEVICE_KINDS, name, naming, ActivityKind.COMPUTATION)
     if category in RUNTIME_CATEGORIES:
-        return _runtime_kind(name, naming)
+        return _kind(_RUNTIME_KINDS, name, naming, ActivityKind.RUNTIME)
     if matches(naming.host_communication, name):
         return ActivityKind.HOST_COMMUNICATION
     if category in ("user_annotation", "cpu_op") and step_number(name) is not None:
@@ -165,24 +162,17 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
     return _FIXED.get(category, ActivityKind.ANNOTATION)
 
 
-def _device_kind(name: str, naming: Naming) -> ActivityKind:
-    if matches(naming.not_work, name):
-        return ActivityKind.DEVICE_OTHER
-    if matches(naming.communication, name):
-        return ActivityKind.COMMUNICATION
-    return ActivityKind.MEMORY if matches(naming.memory, name) else ActivityKind.COMPUTATION
+_DEVICE_KINDS = {
+    "not_work": ActivityKind.DEVICE_OTHER, "communication": ActivityKind.COMMUNICATION, "memory": ActivityKind.MEMORY,
+}  # fmt: skip
+_RUNTIME_KINDS = {
+    "wait": ActivityKind.WAIT, "record": ActivityKind.RECORD, "sync": ActivityKind.SYNC, "launch": ActivityKind.LAUNCH,
+}  # fmt: skip
 
 
-def _runtime_kind(name: str, naming: Naming) -> ActivityKind:
-    for pattern, kind in (
-        (naming.wait, ActivityKind.WAIT),
-        (naming.record, ActivityKind.RECORD),
-        (naming.sync, ActivityKind.SYNC),
-        (naming.launch, ActivityKind.LAUNCH),
-    ):
-        if matches(pattern, name):
-            return kind
-    return ActivityKind.RUNTIME
+def _kind(kinds: dict[str, ActivityKind], name: str, naming: Naming, otherwise: ActivityKind) -> ActivityKind:
+    """Return the kind of the first pattern that a name matches."""
+    return next((kind for field, kind in kinds.items() if matches(getattr(naming, field), name)), otherwise)
 
 
 _COLLECTIVE_OPS = (
@@ -258,9 +248,7 @@ is_autograd_node = _named(
     "without the engine's operator around it",
 )
 is_backward = _named(r"^(?-i:autograd::engine::)", "the autograd engine's operator around a backward operator")
-is_gradient_ready = _named(
-    r"(?-i:AccumulateGrad)\Z", "the operator after which the gradient of a parameter is complete"
-)
+is_gradient_ready = _named(r"(?-i:AccumulateGrad)\Z", "the operator after which a parameter's gradient is complete")
 is_collective_call = _named(r"^(?-i:c10d::)", "an operator that enqueues a collective")
 is_data_loader = _named(
     r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__",
@@ -280,7 +268,7 @@ is_compiling = _named(
 )
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
 is_batched_product = _named(
-    r"^aten::(bmm|baddbmm)$", "the operator that multiplies matrices of a batch, each by its own"
+    r"^aten::(bmm|baddbmm)$", "the operator that multiplies a batch of matrices, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
 SINGLE_PRECISION = "(?i)sgemm|scudnn"
@@ -304,11 +292,9 @@ is_asking = _named(
     "the Python frame that waits until another thread or process has something for it",
 )
 _LOCK = r"of _(thread\.R?lock|queue\.SimpleQueue) object"
-is_taking = _named(
-    rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "the Python frame that takes a lock or an item"
-)
+is_taking = _named(rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "a Python frame that takes a lock or an item")
 is_giving = _named(
-    rf"^<built-in method (release|__exit__|put) {_LOCK}", "the Python frame that releases a lock or adds an item"
+    rf"^<built-in method (release|__exit__|put) {_LOCK}", "a Python frame that gives back a lock or an item"
 )
 is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's forward")
 is_source_frame = _named(
@@ -316,9 +302,7 @@ is_source_frame = _named(
 )
 
 # runtime and driver calls, and kernels
-is_whole_graph = _named(
-    r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded one by one"
-)
+is_whole_graph = _named(r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded")
 is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
@@ -350,9 +334,7 @@ def call_name(name: str) -> str:
 
 
 is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
-is_allocation = _named(
-    r"^(cuda|hip)(Malloc|Free)$", "a runtime call with which PyTorch's allocator asks for memory or frees it"
-)
+is_allocation = _named(r"^(cuda|hip)(Malloc|Free)$", "a runtime call by which PyTorch's allocator gets or frees memory")
 is_poll = _named(
     r"^(cuda|hip|cu)(Event|Stream)Query$",
     "a runtime or driver call that only asks whether work is over, and never waits or starts any",
@@ -472,7 +454,6 @@ COPY = "aten::copy_"
 _STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
 _TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
-_OPERATOR_FRAME = re.compile(r"^at::_ops::(\w+)::(?:call|redispatch)\b")
 
 
 def step_number(name: str) -> int | None:
@@ -518,7 +499,7 @@ def operator_of_frame(name: str) -> str:
         >>> operator_of_frame("torch::unwind::unwind()")
         ''
     """
-    match = _OPERATOR_FRAME.match(name)
+    match = re.match(r"at::_ops::(\w+)::(?:call|redispatch)\b", name)
     return match[1] if match else ""
 
 
@@ -539,7 +520,6 @@ ELEMENTWISE = "elementwise_kernel"
 """What is in the name of PyTorch's kernels that compute each element by itself."""
 _SIGNATURE = re.compile(r"^void |[(<]")
 _CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
 
 
@@ -583,7 +563,7 @@ def without_address(name: str) -> str:
         >>> without_address("<built-in method mm of Tensor object at 0x7f2a>")
         '<built-in method mm of Tensor object>'
     """
-    return _ADDRESS.sub("", name)
+    return re.sub(" at 0x[0-9a-f]+", "", name)
 
 
 def stable_name(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.traverse import chain_order, counting_order, schedule
 
@@ -30,17 +30,17 @@ class Runs:
     """The run of each edge; -1 where nothing that ends last comes after it."""
     run_of_gap: npt.NDArray[np.int32]
     """The run that has the gap of each vertex; -1 for none, -2 - n for the n-th of `joins`."""
-    offsets: npt.NDArray[np.int64]
+    offsets: Ints
     """Where the runs into each join begin."""
     source: npt.NDArray[np.int32]
     """The join that each run leaves."""
-    length: npt.NDArray[np.int64]
+    length: Ints
     """Of each run, ns."""
-    pause: npt.NDArray[np.int64]
+    pause: Ints
     """The gap of each join, ns."""
-    head: npt.NDArray[np.int64]
+    head: Ints
     """When each join happens that no run enters, ns."""
-    last: npt.NDArray[np.int64]
+    last: Ints
     """The joins of which one ends last."""
     joins: npt.NDArray[np.int32]
     """The vertex of each join, each after its predecessors."""
@@ -48,7 +48,7 @@ class Runs:
     """The number of the join that each vertex is; -1 for none."""
     target: Array
     """Of each edge of the DAG."""
-    covers: npt.NDArray[np.bool_]
+    covers: Mask
     """Which edges show that no end before them is last: as long as neither their lag nor the gap behind is negative."""
 
     def reweighted(self, lag: Array, gap: Array, head: Array) -> Runs | None:
@@ -66,14 +66,10 @@ class Runs:
         `waits` are more edges: sources, targets and lags. None where an end that is left out may be the last one then,
         where the DAG has a cycle then, or where waits are between other vertices than joins.
         """
-        length, pause = self.length.copy(), self.pause.copy()
         if (self.covers[edges] & (lags < 0)).any() or ((gaps < 0) & (self.gap[vertices] >= 0)).any():
             return None
-        changes = (edges, self.run, lags - self.lag[edges]), (vertices, self.run_of_gap, gaps - self.gap[vertices])
-        for rows, own, change in changes:
-            number = own[rows]
-            np.add.at(length, number[number >= 0], change[number >= 0])
-            np.add.at(pause, -2 - number[number < -1], change[number < -1])
+        less = np.concatenate((self.lag[edges] - lags, self.gap[vertices] - gaps))
+        length, pause = self._without(self.owners(edges, vertices), less)
         if waits is None:
             return self._scheduled(length, pause)
         joins = np.arange(len(pause), dtype=np.int32)
@@ -90,15 +86,21 @@ class Runs:
         offsets, entering = counting_order(targets, len(pause))
         return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
 
-    def after(self, number: Array, amount: Array, part: Array, taken: npt.NDArray[np.bool_]) -> Array:
-        """Return when each join happens without some parts of the DAG's time.
+    def owners(self, edges: Array, vertices: Array) -> Array:
+        """Return which run has the lag of each edge, and then the gap of each vertex; see `run_of_gap`."""
+        return np.concatenate((self.run[edges], self.run_of_gap[vertices]))
 
-        Of each amount, ns, `number` is the run that has it, or -2 - n for the n-th join, and `part` the part that it
-        belongs to; `taken` says which parts are taken away. No end that is left out may be the last one then.
+    def after(self, owner: Array, amount: Array) -> Array:
+        """Return when each join happens without some amounts of time, ns, each of the run or join that has it.
+
+        No end that is left out may be the last one then.
         """
+        return self._scheduled(*self._without(owner, amount))
+
+    def _without(self, owner: Array, amount: Array) -> tuple[Array, Array]:
         length, pause = self.length.copy(), self.pause.copy()
-        _take(length, pause, number, amount, part, taken)
-        return self._scheduled(length, pause)
+        _take(length, pause, for_reading(owner, np.int32), for_reading(amount, np.int64))
+        return length, pause
 
     def multiplied(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> Array:
         """Return when each join happens if some lags and gaps are multiplied, each rounded to whole ns.
@@ -106,11 +108,8 @@ class Runs:
         Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
         multiplied, too.
         """
-        length, pause = self.length.copy(), self.pause.copy()
-        rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
-        weights = (for_reading(self.lag, np.int64), for_reading(self.gap, np.int64))
-        _shorten(length, pause, rows, fixed, vertices, *weights, self.run, self.run_of_gap, factor)
-        return self._scheduled(length, pause)
+        time = np.maximum(np.concatenate((self.lag[edges] - fixed, self.gap[gaps])), 0)
+        return self.after(self.owners(edges, gaps), time - np.rint(time * factor).astype(np.int64))
 
     def _scheduled(self, length: Array, pause: Array) -> Array:
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
@@ -130,7 +129,7 @@ class Runs:
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, out_offsets: Array, source: Array, target: Array, lag: Array,
-    gap: Array, head: Array, ends: npt.NDArray[np.bool_], named: Array | None = None,
+    gap: Array, head: Array, ends: Mask, named: Array | None = None,
 ) -> Runs:  # fmt: skip
     """Return the runs of a DAG.
 
@@ -139,9 +138,8 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     """
     count = len(order)
     order, in_edges, source, target = (for_reading(each, np.int32) for each in (order, in_edges, source, target))
-    in_offsets, out_offsets, lag, gap, head = (
-        for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
-    )
+    in_offsets, out_offsets, lag = (for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag))
+    gap, head = (for_reading(each, np.int64) for each in (gap, head))
     is_last = marked([] if named is None else named, count)
     leaves, covered, covers = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(len(lag), np.bool_)
     _find_last(leaves, is_last, covered, covers, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
@@ -220,26 +218,6 @@ def _divide(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _shorten(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    length: Array, pause: Array, edges: Array, fixed: Array, gaps: Array, lag: Array, gap: Array, run: Array,
-    run_of_gap: Array, factor: float,
-) -> None:  # fmt: skip
-    """Take what is saved off the runs and joins."""
-    for i in range(len(edges)):
-        number, time = run[edges[i]], lag[edges[i]] - fixed[i]
-        if number >= 0 and time > 0:
-            length[number] -= time - np.int64(np.rint(time * factor))
-    for vertex in gaps:
-        number, time = run_of_gap[vertex], gap[vertex]
-        if number != -1 and time > 0:
-            saved = time - np.int64(np.rint(time * factor))
-            if number >= 0:
-                length[number] -= saved
-            else:
-                pause[-2 - number] -= saved
-
-
-@njit(cache=True, nogil=True)
 def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
     length: Array, pause: Array, lag: Array, gap: Array, run: Array, run_of_gap: Array, covers: Array, target: Array
 ) -> bool:
@@ -259,11 +237,10 @@ def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _take(length: Array, pause: Array, number: Array, amount: Array, part: Array, taken: Array) -> None:
-    """Take the amounts of some parts off the runs and joins."""
-    for i in range(len(number)):
-        if taken[part[i]]:
-            if number[i] >= 0:
-                length[number[i]] -= amount[i]
-            else:
-                pause[-2 - number[i]] -= amount[i]
+def _take(length: Array, pause: Array, owner: Array, amount: Array) -> None:
+    """Take some amounts off the runs and joins that have them."""
+    for i in range(len(owner)):
+        if owner[i] >= 0:
+            length[owner[i]] -= amount[i]
+        elif owner[i] < -1:
+            pause[-2 - owner[i]] -= amount[i]

@@ -81,9 +81,8 @@ def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
     first = (np.cumsum(size) - size)[some]
     total, mean, deviation, low, high = np.zeros(groups), *np.full((4, groups), np.nan)
     if len(values):
-        total[some], low[some], high[some] = (
-            reduce.reduceat(values, first) for reduce in (np.add, np.minimum, np.maximum)
-        )
+        total[some] = np.add.reduceat(values, first)
+        low[some], high[some] = np.minimum.reduceat(values, first), np.maximum.reduceat(values, first)
         mean[some] = total[some] / size[some]
         squares = np.add.reduceat((values - mean[group]) ** 2, first)
         deviation[some] = np.sqrt(squares / np.where(size[some] > 1, size[some] - 1, np.nan))

@@ -67,9 +67,7 @@ class Table:
     each form of the table; empty where rows have another order."""
 
     def __init__(self, title: str, *cols: Col, rank_by: str = "") -> None:
-        object.__setattr__(self, "title", title)
-        object.__setattr__(self, "cols", cols)
-        object.__setattr__(self, "rank_by", rank_by)
+        vars(self).update(title=title, cols=cols, rank_by=rank_by)  # it is frozen
 
     @property
     def types(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.counting import offsets_by_key
 
@@ -297,13 +297,12 @@ def _follow(offsets: Array, targets: Array, waiting: Array, order: Array, stack:
 
 def deciding(
     in_offsets: Array, in_edges: Array, source: Array, lag: Array, preferred: Array, time: Array
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return, for each vertex, the edge that allows it last (-1 if none enters), and how much later it happens, ns.
 
     On ties a preferred edge decides; among several, and where there is none, the one that stands first.
 
     Example:
-        >>> import numpy as np
         >>> edges = np.array([0, 0]), np.array([5, 7]), np.array([False, False])
         >>> at, later = deciding(np.array([0, 0, 2]), np.array([0, 1]), *edges, np.array([0, 10]))
         >>> at.tolist(), later.tolist()

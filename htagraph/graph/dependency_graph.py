@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, is_any_of, occurring, stable_order
+from htagraph.core.arrays import Array, Ints, Mask, marked, occurring, stable_order
 from htagraph.core.errors import GraphError, Issue, SelectionError
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
@@ -183,8 +183,8 @@ class DependencyGraph:
         if not frames.any():
             return frozen(~frames)
         lanes, ranks = acts.lane.max(initial=-1) + 2, acts.rank.max(initial=-1) + 2  # -1 is the last entry
-        active = is_any_of(acts.lane, acts.lane[~frames], lanes)
-        return frozen(active | ~is_any_of(acts.rank, acts.rank[active], ranks))
+        active = marked(acts.lane[~frames], lanes)[acts.lane]
+        return frozen(active | ~marked(acts.rank[active], ranks)[acts.rank])
 
     @cached_property
     def tree(self) -> Tree:

@@ -18,6 +18,7 @@ from htagraph.core.errors import HtagraphError, TraceError
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+    from typing_extensions import Self
 
     from htagraph.trace.remote import TracePath
 
@@ -96,6 +97,9 @@ class OutputFile:
             raise self._unwritable(error) from error
         if self.target.suffix == ".gz":
             self._file = self._stack.enter_context(_gzipped(self._file))
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.errors import Issue, TraceError
 from htagraph.core.tables import Col, Table
 from htagraph.trace.remote import TracePath, fingerprint
@@ -22,12 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
-TEXTS: Final = frozenset(
-    {
-        "collective_name", "concrete_inputs", "device_name", "dtype", "input_dims", "input_type", "pg_desc", "pg_name",
-        "pg_ranks",
-    }
-)  # fmt: skip
+TEXTS: Final = frozenset((
+    "collective_name", "concrete_inputs", "device_name", "dtype", "input_dims", "input_type", "pg_desc", "pg_name",
+    "pg_ranks",
+))  # fmt: skip
 """Arguments whose values are texts, by column name: indices into `Trace.names`."""
 CHECKED: Final = Table(
     "Event arguments, and those whose values have an unexpected type",
@@ -79,9 +77,9 @@ class Events:
     """Index into `Trace.categories`."""
     lane: npt.NDArray[np.int32]
     """Index into `Trace.lanes`."""
-    start: npt.NDArray[np.int64]
+    start: Ints
     """ns since 1970 on the rank's own clock; since an unknown moment if the file has no base time."""
-    duration: npt.NDArray[np.int64]
+    duration: Ints
     """ns, never negative."""
     args: Mapping[str, SparseColumn]
     """Arguments by column name ; those in `TEXTS` are indices into `Trace.names`."""
@@ -90,7 +88,7 @@ class Events:
         return len(self.index)
 
     @property
-    def end(self) -> npt.NDArray[np.int64]:
+    def end(self) -> Ints:
         """When each event ended, ns on the clock of `start`."""
         return self.start + self.duration
 
@@ -99,7 +97,7 @@ class Events:
         sparse = self.args.get(column)
         return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
 
-    def take(self, keep: npt.NDArray[np.bool_]) -> Events:
+    def take(self, keep: Mask) -> Events:
         """Return the table of the rows where `keep` is True."""
         position = np.cumsum(keep, dtype=np.int64) - 1
         args = {}
@@ -117,13 +115,13 @@ class Events:
 class Flows:
     """Ends of forward-to-backward arrows, one row per end; each has the lane and start time of its operator."""
 
-    id: npt.NDArray[np.int64]
+    id: Ints
     """Id that joins the two ends of an arrow; negative where the file has no number from 0 to 2⁶³ - 1."""
-    is_start: npt.NDArray[np.bool_]
+    is_start: Mask
     """True for a start (``ph: s``, forward), False for an end (``ph: f``, backward)."""
     lane: npt.NDArray[np.int32]
     """Index into `Trace.lanes`."""
-    time: npt.NDArray[np.int64]
+    time: Ints
     """ns, on the clock of `Events.start`."""
 
     def shifted(self, base: int) -> Flows:
@@ -158,7 +156,7 @@ class Trace:
     format: str = "kineto"
     """Name of the format in `htagraph.trace.readers.READERS`."""
 
-    def in_categories(self, *wanted: str) -> npt.NDArray[np.bool_]:
+    def in_categories(self, *wanted: str) -> Mask:
         """Return a mask of the complete events whose category is one of those given."""
         return np.isin(self.events.category, [code for code, name in enumerate(self.categories) if name in wanted])
 

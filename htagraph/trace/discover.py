@@ -19,8 +19,8 @@ from htagraph.trace.readers import READERS, SUFFIXES, format_of, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
 __all__ = [
-    "RANK_LIMIT", "SUFFIXES", "RankedFile", "TracePaths", "checked_rank", "few_of", "find_files", "look_all", "look_at",
-    "named_rank", "number_in_name", "pattern_of_name", "rank_files", "rank_in_name", "run_listing", "runs_of",
+    "SUFFIXES", "RankedFile", "TracePaths", "few_of", "find_files", "look_at", "named_rank", "rank_files",
+    "run_listing", "runs_of",
 ]  # fmt: skip
 
 PathText: TypeAlias = str | os.PathLike[str]
@@ -161,10 +161,8 @@ def _refuse_formats(files: Sequence[RankedFile]) -> None:
 
 def _by_process(files: list[RankedFile]) -> list[RankedFile]:
     """Return a file for each process that is a rank: numbered through the files, in the order of numbers in names."""
-    apart = (
-        len({number_in_name(file.path) for file in files}) == len({pattern_of_name(each.path) for each in files}) == 1
-    )
-    if len(files) > 1 and (apart or len({pattern_of_name(file.path) for file in files}) > 1):
+    patterns, numbers = ({of(file.path) for file in files} for of in (pattern_of_name, number_in_name))
+    if len(files) > 1 and (len(patterns) > 1 or len(numbers) == 1):
         listed = few_of([f"{file.path.name} ({max(1, len(file.parts))} ranks)" for file in files])
         msg = (
             f"{_folder(files)}: files of several processes whose names differ in more than a number: {listed}; give one"
@@ -235,9 +233,8 @@ def _expand(text: str) -> list[Path]:
         raise TraceError(msg)
     path = Path(text).expanduser()
     if path.is_dir():
-        files = [
-            file for file in path.iterdir() if file.name.endswith(SUFFIXES) and (file.is_file() or _leads_nowhere(file))
-        ]
+        named = [file for file in path.iterdir() if file.name.endswith(SUFFIXES)]
+        files = [file for file in named if file.is_file() or _leads_nowhere(file)]
         unread = [file for file in path.iterdir() if any(reader.recognizes(file) for reader in READERS.values())]
         if not files and unread:
             return unread  # which reading explains
@@ -368,15 +365,15 @@ def _guess_runs(files: list[RankedFile]) -> list[list[RankedFile]]:
     for same_run in by_run.values():
         seen: dict[int, int] = defaultdict(int)
         parts: dict[int, list[RankedFile]] = defaultdict(list)
-        for file in sorted(same_run, key=lambda file: _modified(file.path)):
+        for file in sorted(same_run, key=_modified):
             parts[seen[file.rank]].append(file)
             seen[file.rank] += 1
         groups += [sorted(part, key=lambda file: file.rank) for part in parts.values()]
     return groups
 
 
-def _modified(path: TracePath) -> tuple[float, str]:
-    return 0.0 if isinstance(path, RemotePath) else path.stat().st_mtime, path.name
+def _modified(file: RankedFile) -> tuple[float, str]:
+    return 0.0 if isinstance(file.path, RemotePath) else file.path.stat().st_mtime, file.path.name
 
 
 def run_listing(runs: Sequence[Sequence[str]]) -> str:

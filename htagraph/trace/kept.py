@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.naming import DEVICE_CATEGORIES, FRAME, HOST_CATEGORIES, RUNTIME_CATEGORIES, step_number
 from htagraph.trace.columns import Events, GrowingTable, Interner, as_array
@@ -53,7 +52,7 @@ class Extent(NamedTuple):
     events: int = 0
     """Number of events."""
 
-    def holds(self, start: Array, duration: Array) -> npt.NDArray[np.bool_]:
+    def holds(self, start: Array, duration: Array) -> Mask:
         """Return which events are no clock errors, given their starts and durations, ns."""
         within = (start >= self.valid_from) & (start <= self.valid_to)
         return np.asarray(within & (duration <= self.valid_to - self.valid_from))
@@ -158,7 +157,7 @@ def shifted(table: Events, base: int) -> Events:
     return table
 
 
-def overlaps(start: Array, duration: Array, windows: Array) -> npt.NDArray[np.bool_]:
+def overlaps(start: Array, duration: Array, windows: Array) -> Mask:
     """Return which events overlap or touch one of some windows.
 
     Times are in ns; windows (begin, end) ascend and are apart.
@@ -224,7 +223,7 @@ class Frames:
         """Return whether a file with so many of them keeps them."""
         return self._asked is True or (self._asked is None and count <= self._most)
 
-    def left_out_of(self, is_frame: npt.NDArray[np.bool_], start: Array, duration: Array) -> npt.NDArray[np.bool_]:
+    def left_out_of(self, is_frame: Mask, start: Array, duration: Array) -> Mask:
         """Return which events of a block are left out; times are in ns, as in the file."""
         if self._none:
             return is_frame
@@ -261,7 +260,7 @@ class FirstOf:
         self.repeated = 0
         """How many events had the id of an earlier one."""
 
-    def add(self, ids: Array, says: npt.NDArray[np.bool_]) -> None:
+    def add(self, ids: Array, says: Mask) -> None:
         """Note events in the order of the file.
 
         Example:
@@ -278,7 +277,7 @@ class FirstOf:
         self._ids = np.insert(self._ids, place, distinct)
         self._says = np.insert(self._says, place, says[first])
 
-    def of(self, ids: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def of(self, ids: Array) -> tuple[Mask, Mask]:
         """Return (which ids are known, what the first event with each says; False where it is not known)."""
         if not len(self._ids):
             return np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.bool_)
@@ -430,7 +429,6 @@ class Windows:
         self._limit = max(2 * self._seen, self._seen + _ROWS)
 
     def _link(self, rows: _Rows) -> None:
-        """Note the ids of what is new."""
         new = np.arange(len(rows.position)) >= self._seen
         launches = np.flatnonzero(new & rows.runtime & (rows.correlation > 0))
         self._launches.add(rows.correlation[launches], rows.inside[launches])
@@ -441,7 +439,6 @@ class Windows:
         self._copies += int(np.count_nonzero(with_id & (rows.external == rows.correlation)))
 
     def _stays(self, rows: _Rows, *, last: bool) -> Array:
-        """Return which device work is kept."""
         correlation, external, inside = (each[rows.device] for each in (rows.correlation, rows.external, rows.inside))
         known, launched_inside = self._launches.of(correlation)
         known &= correlation > 0

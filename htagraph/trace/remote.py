@@ -180,9 +180,7 @@ class RemotePath:
             raise TraceError(msg)
         try:
             from fsspec.core import url_to_fs
-        except ImportError as error:
-            raise _package_missing(self, error) from error
-        try:
+
             return url_to_fs(self.url)
         except ImportError as error:
             raise _package_missing(self, error) from error

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, marked, sums_by
+from htagraph.core.arrays import Array, Ints, Mask, distinct, marked, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "candidates", "target_of", "time_of"]
 
-_KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
-_CALLS = (ActivityKind.RUNTIME,)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
-_OWN_WORK = ["host", "computation", "memory"]
 _HOST = {"kind": "host"}
 CLASSES = ("all host work", "all transfers between ranks", "other runtime calls")
 """Names of candidates that stand for a whole class of work: they say how much there is to gain, not what to change."""
@@ -88,15 +85,15 @@ def candidates(baseline: Baseline) -> Iterator[Candidate]:
     acts = graph.activities
     owned = shares[shares["owner"] >= 0]
     kind = acts.kind[owned["owner"]]
-    yield from _by_name(graph, owned[of_kinds(kind, _KERNELS)], "kernel")
-    yield from _by_name(graph, owned[of_kinds(kind, _CALLS)], "call")
+    yield from _by_name(graph, owned[of_kinds(kind, (ActivityKind.COMPUTATION, ActivityKind.MEMORY))], "kernel")
+    yield from _by_name(graph, owned[kind == ActivityKind.RUNTIME], "call")
     yield from _by_name(graph, owned[kind == ActivityKind.PYTHON], "function")
     yield from _operators(graph, owned)
     yield from _groups(graph, owned[of_kinds(kind, COMMUNICATION)])
     rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
     several = len(graph.ranks) > 1  # a single rank has all the time
     for rank, ns in _positive_sums(rows["rank"], rows["ns"]) if several else ():
-        own = {"rank": int(rank), "kind": _OWN_WORK}
+        own = {"rank": int(rank), "kind": ["host", "computation", "memory"]}
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
     for name, criteria, time in _SPECIAL:
@@ -182,9 +179,8 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         yield Candidate("group", graph.names[name], ns, criteria, note)
     if owned["ns"].sum() > 0:
         kinds = [ActivityKind(kind).label for kind in np.unique(acts.kind[owned["owner"]])]
-        every = {"kind": kinds}
-        away = partial(_away, criteria=every)
-        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), every, _NOTES["group"], away)
+        away = partial(_away, criteria={"kind": kinds})
+        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), {"kind": kinds}, _NOTES["group"], away)
 
 
 def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
@@ -203,7 +199,6 @@ def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | 
 
 
 def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]:
-    """Yield the phases of host time."""
     acts = graph.activities
     kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
     gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
@@ -221,12 +216,10 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
 
 
 def _lags(rows: Array) -> OwnTime:
-    """Return the time that is the whole lag of some edges."""
-    return OwnTime(np.asarray(rows), np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
 
 
 def _untraced_time(state: State) -> OwnTime:
-    """Return the host's time that no event covers."""
     try:
         return own_time(state, {"kind": UNTRACED})
     except SelectionError:  # there is none
@@ -257,7 +250,6 @@ def _rank_time(state: State, criteria: dict[str, Any]) -> OwnTime:
 
 
 def _self_time(state: State, name: int) -> OwnTime:
-    """Return the own time of the Python functions of a name."""
     acts, edges = state.graph.activities, state.graph.edges
     chosen = np.append((acts.kind == ActivityKind.PYTHON) & (acts.name == name), [False])
     return _lags(np.flatnonzero(chosen[edges.activity] & of_kind(state.graph, EdgeKind.BODY)))
@@ -285,7 +277,6 @@ def _away(state: State, criteria: dict[str, Any]) -> OwnTime:
 
 
 def _transfers(state: State, members: Array) -> OwnTime:
-    """Return the transfers of some communications."""
     is_member, edges = marked(members, len(state.graph.activities) + 1), state.graph.edges
     rows = np.flatnonzero(of_kinds(edges.kind, TRANSFERS) & is_member[edges.activity])
     return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))
@@ -342,8 +333,10 @@ class Baseline:
     def gained_per_step(self, changed: OwnTime | State) -> float:
         """Return how much shorter a usual step is with other weights, or if some time were none, ns."""
         graph, runs = self.state.graph, self._runs
-        if isinstance(changed, State) or runs is None:
-            after = self._time(changed if isinstance(changed, State) else with_factor(self.state, changed, 0.0))
+        if isinstance(changed, State):
+            after = self._time(changed)
+        elif runs is None:
+            after = self._time(with_factor(self.state, changed, 0.0))
         else:
             joins = runs.multiplied(changed.edges, changed.fixed, changed.gaps, 0.0)
             after = runs.at(np.append(graph.step_spans.start, graph.step_spans.end), joins)
@@ -360,7 +353,7 @@ class Baseline:
 
         return None if not self.state.graph.awake.any() or self.links.may_share else runs_of_state(self.state)
 
-    def counted(self, time: OwnTime) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def counted(self, time: OwnTime) -> tuple[Ints, Ints]:
         """Return how much time each of some edges and each of some gaps is, ns.
 
         What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
@@ -370,7 +363,7 @@ class Baseline:
         return (self.state.lag[time.edges] - time.fixed) * once[time.edges], gap[time.gaps]
 
     @cached_property
-    def _counted(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    def _counted(self) -> tuple[Mask, Ints]:
         """Which edges count in the time of what has them, and how much of each gap does, ns."""
         graph = self.state.graph
         twice = of_kind(graph, *LAUNCHES, *BLOCKING) & (graph.edges.activity >= 0)
@@ -385,7 +378,7 @@ class Baseline:
         return int(lags.sum() + self.state.gap[time.gaps[at[time.gaps]]].sum())
 
     @cached_property
-    def _is_on_path(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _is_on_path(self) -> tuple[Mask, Mask]:
         """Which vertices and which edges are on the critical path."""
         (vertices, edges), graph = self.path, self.state.graph
         return marked(vertices, graph.vertex_count), marked(edges, len(graph.edges))
@@ -398,8 +391,7 @@ class Baseline:
         """
         if self.links.others:  # not known: then no transfer becomes faster
             return 0
-        rows = self.path[1]
-        return int(time_from_sharing(self.state.graph, self.links.sharing)[rows].sum())
+        return int(time_from_sharing(self.state.graph, self.links.sharing)[self.path[1]].sum())
 
     @cached_property
     def path(self) -> tuple[Array, Array]:
@@ -431,10 +423,8 @@ class Baseline:
         ranks = np.concatenate([rank[owner[timed]], rank[gaps // 2]]).astype(np.int64)
         is_gap = np.repeat([0, 1], [int(timed.sum()), len(gaps)])
         least, many = (int(ranks.min()), int(ranks.max()) - int(ranks.min()) + 1) if len(ranks) else (0, 1)
-        key, ns = sums_by(
-            (owners * many + ranks - least) * 2 + is_gap,
-            np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]]),
-        )
+        ns = np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]])
+        key, ns = sums_by((owners * many + ranks - least) * 2 + is_gap, ns)
         return pd.DataFrame({
             "owner": key // (2 * many) - 1, "rank": key // 2 % many + least, "gap": (key % 2).astype(np.bool_),
             "ns": np.maximum(ns, 0),

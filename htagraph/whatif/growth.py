@@ -7,9 +7,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array, joined
+from htagraph.core.arrays import Array, Ints, coded, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
@@ -42,9 +41,9 @@ class Growth(NamedTuple):
     """The sizes of groups."""
 
     transfers: Transfers
-    before: npt.NDArray[np.int64]
+    before: Ints
     """Of each matched collective: the ranks of its group."""
-    after: npt.NDArray[np.int64]
+    after: Ints
     """Of each matched collective: the ranks of its group then."""
 
 
@@ -171,8 +170,7 @@ def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, floa
     late = arrival.astype(np.float64)
     late -= arrival.min()
     for group in (collective, rank):
-        _, member = np.unique(group, return_inverse=True)
-        member = member.ravel()
+        member = coded(group)
         late -= (np.bincount(member, late) / np.bincount(member))[member]
     freedom = len(late) - len(np.unique(collective)) - len(np.unique(rank)) + 1
     if freedom <= 0:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
@@ -23,10 +22,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
-    "telling",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "telling",
 ]  # fmt: skip
-
 
 _QUANTILE = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
@@ -70,7 +67,6 @@ UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
-_STACKS = "with Python stacks (with_stack=True)"
 _TELLING: Final = {
     UNKNOWN_SHARING: "in which transfers do not overlap",
     STEPS_AHEAD: "of the job with shorter steps",
@@ -93,9 +89,6 @@ CONSTANTS: Final = {
 }  # fmt: skip
 """The constants above by name, for those who compute the same interval elsewhere."""
 
-Prediction: TypeAlias = tuple[DependencyGraph, npt.NDArray[np.int64]]
-"""A graph and the predicted moment of each of its vertices, ns."""
-
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
     """Return True if a state has the recorded weights."""
@@ -105,8 +98,8 @@ def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
 
 def telling(graph: DependencyGraph, cause: str) -> str:
     """Return which recording shows more where something makes an interval as wide as it is."""
-    stacks = "of the changed job" if ActivityKind.PYTHON in graph.activities.kind else _STACKS
-    return _TELLING.get(cause, stacks)
+    has_stacks = ActivityKind.PYTHON in graph.activities.kind
+    return _TELLING.get(cause, "of the changed job" if has_stacks else "with Python stacks (with_stack=True)")
 
 
 class Interval(NamedTuple):
@@ -152,13 +145,12 @@ def interval(
     change) and `STEPS_AHEAD`.
     """
 
-    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> Prediction:
+    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
         state = with_shared_link(state, sharing)
         gap = without_unexplained(state.graph, state.gap) if explained else state.gap
         return state.graph, predict(state.graph, state.lag, gap, state.head)
 
     state, sharing = links.state, links.sharing
-
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
     alike = runs is not None or np.array_equal(state.graph.awake, baseline.awake)
     in_short = moves and alike and not links.may_share
@@ -181,7 +173,7 @@ def interval(
     (predicted, steps), (recorded, steps_before) = prediction, length(baseline, baseline.time)
     speedup = recorded / predicted
     if all(same):
-        return _exact(speedup)
+        return Interval(speedup, speedup, "", (speedup, speedup))
     before = _explained(baseline, sharing, length)
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
@@ -236,10 +228,6 @@ def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> f
 
 
 _EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[Sharing, float]] = WeakKeyDictionary()
-
-
-def _exact(speedup: float) -> Interval:
-    return Interval(speedup, speedup, "", (speedup, speedup))
 
 
 def spread(speedup: float, steps: Array) -> float:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_collective_call, is_optimizer, names_that
@@ -41,12 +40,12 @@ _TURN_ERROR = 0.1
 are up to twice as wide."""
 
 
-def group_sizes(matches: Matches) -> npt.NDArray[np.int64]:
+def group_sizes(matches: Matches) -> Ints:
     """Return, per collective, how many ranks its group has: all of its members where the recording does not say."""
     return np.where(matches.size > 0, matches.size, np.bincount(matches.collective)).astype(np.int64)
 
 
-def in_groups(matches: Matches, pattern: str) -> npt.NDArray[np.bool_]:
+def in_groups(matches: Matches, pattern: str) -> Mask:
     """Return True for each collective whose group's label matches a glob.
 
     Raises:
@@ -59,7 +58,7 @@ def in_groups(matches: Matches, pattern: str) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> npt.NDArray[np.bool_]:
+def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> Mask:
     """Return True for each collective of the process groups of an axis of the layout.
 
     Labels that name this axis and no other say it, or a `pattern` for labels; how groups lie among ranks does not.
@@ -109,7 +108,7 @@ def stages_of(graph: DependencyGraph) -> tuple[int, float]:
     return max(map(len, lines), default=1), float(np.median(list(count.values()) or [0])) / steps
 
 
-def works_of(graph: DependencyGraph, *, optimizer: bool) -> npt.NDArray[np.bool_]:
+def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
     """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False."""
     acts = graph.activities
     within = names_that(is_optimizer, graph.names)[acts.name]

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, inverse_of
+from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, run_starts
 from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import union
@@ -26,9 +26,8 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
 __all__ = [
-    "KINDS", "Assumed", "LinkTransfers", "Sharing", "Transfers", "assumed", "fitted", "likely_sharing", "link_share",
-    "link_transfers", "may_overlap", "places_of_links", "time_from_sharing", "transfer_edges",
-    "transfers", "with_shared_link", "without_core",
+    "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "may_overlap", "time_from_sharing",
+    "transfer_edges", "transfers", "with_shared_link", "without_core",
 ]  # fmt: skip
 
 _MAX_TIMES_SMALLER = 4
@@ -121,7 +120,7 @@ def _overlap(state: State, transfers: LinkTransfers) -> bool:
     return transfers.overlap(time[graph.edges.source[edges]] - graph.origin_ns, state.lag[edges])
 
 
-def _lags(state: State, transfers: LinkTransfers, sharing: Sharing) -> npt.NDArray[np.int64]:
+def _lags(state: State, transfers: LinkTransfers, sharing: Sharing) -> Ints:
     from htagraph.core import shared_links
 
     graph = state.graph
@@ -138,10 +137,10 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing) -> npt.NDArr
     )  # fmt: skip
 
 
-def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
+def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> Ints:
     """Return how much longer the lag of each edge is because its transfer shared links with others, ns."""
     longer = np.zeros(len(graph.edges), np.int64)
-    for transfers in link_transfers(graph).values() if sharing is not Sharing.NONE else ():
+    for transfers in link_transfers(graph).values():
         longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
 
@@ -186,9 +185,7 @@ def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
     return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / 1e6, large, overlapped)
 
 
-def _least_varied(
-    transfers: LinkTransfers, key: Array, share: Array, shows: npt.NDArray[np.bool_], overlapped: npt.NDArray[np.bool_]
-) -> Sharing | None:
+def _least_varied(transfers: LinkTransfers, key: Array, share: Array, shows: Mask, overlapped: Mask) -> Sharing | None:
     """Return how transfers share links if their work, over their share of it, varies clearly least then; else None."""
     varies = {
         sharing: _variation(key[shows], transfers.alone(sharing)[shows] / share[shows], overlapped[shows])
@@ -232,13 +229,13 @@ class Sharing(Enum):
 class LinkTransfers:
     """The transfers of one kind of communication that have known partners."""
 
-    edges: npt.NDArray[np.int64]
+    edges: Ints
     """The edges whose lags they are."""
     start: Array
     """Of each edge: when it began, ns since the job did."""
-    lag: npt.NDArray[np.int64]
+    lag: Ints
     """Of each edge: how long it took, ns."""
-    transfer: npt.NDArray[np.int64]
+    transfer: Ints
     """Of each edge: the transfer."""
     key: Array
     """Of each transfer: its class; those of one class move as much."""
@@ -246,8 +243,8 @@ class LinkTransfers:
     """Of each transfer: the number of its group and operation."""
     size: Array
     """Of each transfer: how much it moves, bytes; -1 if unknown."""
-    link_offsets: npt.NDArray[np.int64]
-    link_ids: npt.NDArray[np.int64]
+    link_offsets: Ints
+    link_ids: Ints
 
     def alone(self, sharing: Sharing) -> Array:
         """Return how long each edge would have taken alone in the recording, ns."""
@@ -345,14 +342,13 @@ def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Ar
     np.maximum.at(step, matches.collective, graph.activities.step[matches.activity])
     name = matches.label
     order = np.lexsort((start, step, name))
-    opens = np.ones(len(order), np.bool_)
-    opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
+    opens = run_starts(step[order], name[order])
     position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
+    position[order] = np.arange(len(order)) - np.repeat(opens, np.diff(opens, append=len(order)))
     return coded(name, np.where(size >= 0, size, -1 - position)), name, size
 
 
-def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:
+def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> Ints:
     """Return for each rank, by its number, the number of its link.
 
     Devices have a link each; threads share that of their host, or of their rank where hosts are not known.
@@ -377,13 +373,13 @@ bandwidth. Doubled, process groups with sizes within a factor of 3 take the line
 class Transfers:
     """The transfers of matched collectives. Arrays have an entry per transfer: per member of a collective."""
 
-    edges: npt.NDArray[np.int64]
+    edges: Ints
     """The edge whose lag is the transfer."""
-    collective: npt.NDArray[np.int64]
+    collective: Ints
     """Index into the columns of `matches`."""
     moved: npt.NDArray[np.float64]
     """Bytes that a rank's link carries with ring algorithms; -1 where the size is unknown."""
-    label: npt.NDArray[np.int64]
+    label: Ints
     """Number of its (group, op)."""
     matches: Matches
     """The matched collectives."""
@@ -400,7 +396,7 @@ def link_share(op: str, ranks: Array | float) -> Array:
     return np.zeros_like(ring) if op == "barrier" else np.ones_like(ring)
 
 
-def transfer_edges(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def transfer_edges(graph: DependencyGraph) -> tuple[Ints, Ints]:
     """Return (the edges that are transfers of members of matched collectives, the place of each member in matches)."""
     nothing = np.zeros(0, np.int64)
     if graph.matches is None or not graph.matches.count:
@@ -436,12 +432,8 @@ def fitted(transfer: Transfers, lag: Array) -> list[tuple[float, float] | None]:
     """
     known = (transfer.moved >= 0) & (lag > 0)
     every = _line(transfer.moved[known], lag[known])
-    count = int(transfer.label.max(initial=-1)) + 1
-    lines = []
-    for label in range(count):
-        of_label = known & (transfer.label == label)
-        lines.append(_line(transfer.moved[of_label], lag[of_label]) or every)
-    return lines
+    rows = (known & (transfer.label == label) for label in range(int(transfer.label.max(initial=-1)) + 1))
+    return [_line(transfer.moved[own], lag[own]) or every for own in rows]
 
 
 def _line(moved: Array, lag: Array) -> tuple[float, float] | None:

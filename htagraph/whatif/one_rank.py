@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import log2, prod
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -28,8 +28,6 @@ from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
 
 __all__ = ["with_activations_exchanged", "with_gradients_exchanged", "with_stages_of_one"]
-
-_decoded = msgspec.json.Decoder().decode
 
 _LINKS: Final = {"A100": 190.0, "H100": 358.0}
 """What a link moves in an all-reduce of 2 to 8 devices of one node, 10^9 bytes/s. Source: NCCL over NVLink on A100,
@@ -157,8 +155,7 @@ def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 def _bytes(dims: bytes | None, types: bytes | None) -> float:
-    shapes: Any = _decoded(dims) if dims else []
-    kinds: Any = _decoded(types) if types else []
+    shapes, kinds = (msgspec.json.decode(text) if text else [] for text in (dims, types))
     if not shapes or not isinstance(shapes[0], list) or not all(isinstance(each, int) for each in shapes[0]):
         return 0.0
     return float(prod(shapes[0]) * (element_bytes(str(kinds[0])) if kinds else 0))
@@ -217,10 +214,8 @@ def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[floa
     new = Edges.of(source, target, np.rint(lag).astype(np.int64), EdgeKind.COLLECTIVE, Provenance.INFERRED,
                    activity=owner)  # fmt: skip
     state = with_other_edges(state, None, new, "scale_ranks")
-    low, high = (np.full(len(owner), each) for each in off)
-    return replace(state, unsure=(*state.unsure, Unsure(owner, low, high))), float(size[: bounds[-1]].sum()) / len(
-        begins
-    )
+    unsure = Unsure(owner, *(np.full(len(owner), each) for each in off))
+    return replace(state, unsure=(*state.unsure, unsure)), float(size[: bounds[-1]].sum()) / len(begins)
 
 
 def _buckets(size: Array) -> list[tuple[int, float]]:

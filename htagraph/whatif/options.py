@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
 
 __all__ = [
-    "CHANGES", "KEYS", "MAX_POINTS", "Change", "ChangeForm", "Changes", "Sweep", "amount", "bandwidth", "criteria",
-    "criteria_text", "duration_ns", "numbers", "read_sweep",
+    "CHANGES", "MAX_POINTS", "Change", "Changes", "Sweep", "amount", "bandwidth", "criteria", "criteria_text",
+    "duration_ns", "numbers", "read_sweep",
 ]  # fmt: skip
-
 
 P = ParamSpec("P")
 
@@ -51,13 +50,9 @@ class ChangeForm(Generic[P]):
     """
 
     def __init__(
-        self,
-        change: Callable[[], Callable[Concatenate[State, P], State]],
-        metavar: str = "",
-        help: str = "",
-        reader: Callable[[str], dict[str, Any] | Change] = lambda _: {},
-        option: str = "",
-    ) -> None:
+        self, change: Callable[[], Callable[Concatenate[State, P], State]], metavar: str = "", help: str = "",
+        reader: Callable[[str], dict[str, Any] | Change] = lambda _: {}, option: str = "",
+    ) -> None:  # fmt: skip
         self.metavar = metavar
         """The option's value, as the help shows it; empty if it takes none, in brackets if it may be left out."""
         self.help = help
@@ -110,7 +105,7 @@ def _adding(change: Callable[Concatenate[State, P], State]) -> Callable[Concaten
     shown = own.replace(parameters=[scenario, *list(own.parameters.values())[1:]], return_annotation="Scenario")
     vars(method)["__signature__"] = shown
     text = (getdoc(change) or "").replace("Return the state", "Return the scenario", 1)
-    method.__doc__ = re.sub(r"\n*Args:\n    state: .*(?=\n\n|$)|    state: .*\n", "", text)
+    method.__doc__ = re.sub(r"    state: .*\n", "", text)
     return method
 
 
@@ -135,12 +130,12 @@ def _network(text: str) -> Change:
     options: dict[str, Any] = {}
     for part in text.split(","):
         key, _, value = part.strip().partition("=")
-        if key not in ("latency", "bandwidth"):
-            raise _refused(text, f": {key!r} is neither latency nor bandwidth")
         if key == "latency":
             options["latency_us"] = duration_ns(value) / 1000
-        else:
+        elif key == "bandwidth":
             options["bandwidth_gb_s"] = bandwidth(value)
+        else:
+            raise _refused(text, f": {key!r} is neither latency nor bandwidth")
     return Change("network", options)
 
 
@@ -315,7 +310,6 @@ _KEY = re.compile(r"(\w+)=")
 _NEXT = re.compile(r",(\w+)=")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"(?=,|$)', re.DOTALL)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-_POSITION = re.compile(r"-?\d{1,9}")
 _PLAIN = re.compile(r"\d+(\.\d*)?|\.\d+")
 _MAX_RANGE = 1_000_000
 """The longest range of numbers, such as 0-7, that an option may have.
@@ -390,9 +384,7 @@ def criteria_text(given: dict[str, Any]) -> str:
         'op=aten::mm,rank=0,2'
     """
     parts = []
-    for key, value in given.items():
-        if value is None:
-            continue
+    for key, value in ((key, value) for key, value in given.items() if value is not None):
         between = ".." if key == "time" else ","
         text = between.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         if key in _TEXTS and (not text or _NEXT.search(text) or text.startswith('"')):
@@ -455,7 +447,7 @@ def bandwidth(text: str) -> float:
 def _positions(text: str) -> list[int]:
     """Return ``0,-1`` or ``0-2`` as a list of positions; -1 is the last."""
     parts = [part.strip() for part in text.split(",")]
-    return [int(part) for part in parts] if all(map(_POSITION.fullmatch, parts)) else numbers(text)
+    return [int(part) for part in parts] if all(re.fullmatch(r"-?\d{1,9}", part) for part in parts) else numbers(text)
 
 
 def _us(text: str) -> float:
@@ -511,8 +503,7 @@ def read_sweep(text: str) -> Sweep:
     found = _FROM_TO.fullmatch(values)
     try:
         if found:
-            points = int(found["points"]) if found["points"] else None
-            factors = _between(float(found["first"]), float(found["last"]), points)
+            factors = _between(float(found["first"]), float(found["last"]), int(found["points"] or 0))
         else:
             factors = tuple(float(each) for each in values.split(","))
     except ValueError:
@@ -530,16 +521,14 @@ def read_sweep(text: str) -> Sweep:
     return Sweep(what, factors)
 
 
-def _between(first: float, last: float, points: int | None) -> tuple[float, ...]:
-    """Return factors from the first to the last, rounded to four digits."""
+def _between(first: float, last: float, points: int) -> tuple[float, ...]:
+    """Return factors from the first to the last, rounded to four digits; 0 points are as many as suit them."""
     if not 0 <= first < last < math.inf or points == 1:
         return ()
-    if not first:
+    if first:
+        count = points or 1 + max(1, round(_PER_OCTAVE * math.log2(last / first)))
+        factors = [first * (last / first) ** (i / (count - 1)) for i in range(count)]
+    else:
         count = points or _LINEAR_POINTS
-        return tuple(_rounded(last * i / (count - 1)) for i in range(count))
-    count = points or 1 + max(1, round(_PER_OCTAVE * math.log2(last / first)))
-    return tuple(_rounded(first * (last / first) ** (i / (count - 1))) for i in range(count))
-
-
-def _rounded(factor: float) -> float:
-    return float(f"{factor:.4g}")
+        factors = [last * i / (count - 1) for i in range(count)]
+    return tuple(float(f"{factor:.4g}") for factor in factors)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
@@ -54,7 +54,7 @@ class Outcome:
     """What is assumed about links that transfers share."""
 
     @cached_property
-    def time(self) -> npt.NDArray[np.int64]:
+    def time(self) -> Ints:
         """The predicted moment of each vertex of `state.graph`, ns."""
         return predict(self.state.graph, self.state.lag, self.state.gap, self.state.head)
 
@@ -68,7 +68,7 @@ class Outcome:
         return runs_of_state(self.state) if same and not self.links.may_share else None
 
     @cached_property
-    def marks(self) -> npt.NDArray[np.int64]:
+    def marks(self) -> Ints:
         """`time`, of which only the starts and ends of steps and the last end need to be right; others are earlier."""
         spans, runs = self.state.graph.step_spans, None if "time" in vars(self) else self._runs
         return self.time if runs is None else runs.at(np.append(spans.start, spans.end))
@@ -236,13 +236,10 @@ class Outcome:
         start = self.time[0::2]
         # an event without an edge from start to end, such as one whose slices were refused, might end before it starts
         duration = np.maximum(self.time[1::2] - start, 0)
-        edges = replace(graph.edges, lag=self.state.lag)
-        void = self.state.lag <= NEVER
-        if void.any():
-            edges = edges.take(~void)
-        return graph.replace(
-            activities=replace(graph.activities, start=start, duration=duration), edges=edges, clocks=()
-        )
+        edges, void = replace(graph.edges, lag=self.state.lag), self.state.lag <= NEVER
+        edges = edges.take(~void) if void.any() else edges
+        activities = replace(graph.activities, start=start, duration=duration)
+        return graph.replace(activities=activities, edges=edges, clocks=())
 
     def critical_path(self, steps: IntSelector = None, ranks: IntSelector = None) -> CriticalPath:
         """Return the critical path of the job as predicted; see `htagraph.critical_path`.
@@ -262,7 +259,7 @@ class Outcome:
         return what_if(self)
 
     @cached_property
-    def samples_ns(self) -> npt.NDArray[np.int64]:
+    def samples_ns(self) -> Ints:
         """The makespan of each run with noise, ns.
 
         Raises:

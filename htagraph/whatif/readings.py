@@ -44,10 +44,7 @@ if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
 __all__ = [
-    "DOUBTS", "Doubt", "in_runs", "runs_of_state", "under", "with_hosts_in_transfers", "with_longer_kernels",
-    "with_quick_messages", "with_shorter_kernels", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
-    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits", "without_needs",
-    "without_surroundings", "without_unexplained_pauses",
+    "DOUBTS", "Doubt", "Length", "in_runs", "runs_of_state", "runs_with", "under", "without_unexplained_pauses",
 ]  # fmt: skip
 
 _SHARE = 0.9
@@ -109,16 +106,16 @@ def in_runs(
 def runs_of_state(state: State) -> Runs:
     """Return a job in runs, in which something takes part; see `_recorded_runs`."""
     weights = state.lag, state.gap, state.head
-    return _recorded_runs(state.graph).reweighted(*weights) or _runs(state.graph, *weights)
+    return _recorded_runs(state.graph).reweighted(*weights) or runs_with(state.graph, *weights)
 
 
 @once
 def _recorded_runs(graph: DependencyGraph) -> Runs:
-    """Return a job as recorded in runs; begins and ends of steps, and what readings let wait, are joins."""
-    return _runs(graph, graph.edges.lag, graph.gap, graph.time)
+    return runs_with(graph, graph.edges.lag, graph.gap, graph.time)
 
 
-def _runs(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Runs:
+def runs_with(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Runs:
+    """Return a job in runs, given its weights; begins and ends of steps, and what readings let wait, are joins."""
     from htagraph.core.runs import runs_of  # numba takes a moment to load
 
     ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
@@ -285,8 +282,7 @@ that each may last in ns, the edge whose change each follows)."""
 @once
 def _slow_loaders(graph: DependencyGraph) -> _UnrecordedWaits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
-    edges = graph.edges
-    acts = graph.activities
+    acts, edges = graph.activities, graph.edges
     loads = np.flatnonzero(of_kind(graph, EdgeKind.DATALOADER) & (edges.activity >= 0))
     loads = loads[names_that(has_loader_workers, graph.names)[acts.name[edges.activity[loads]]]]
     produced = edges.provenance[loads] == Provenance.INFERRED

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of, marked
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,9 +21,12 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, OwnTime, State, of_kind, time_of
 
 __all__ = [
-    "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
+    "STILL_WAITING", "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
     "with_other_edges", "with_scope_note", "with_waits",
 ]  # fmt: skip
+
+STILL_WAITING = (*COMMUNICATION, *ADDED, ActivityKind.STEP)
+"""Kinds of activities that wait for communication even where no other work does."""
 
 
 def with_other_edges(
@@ -103,7 +105,7 @@ def _renumbered(jitter: Jitter, before: Edges, after: Edges) -> Jitter:
     return replace(jitter, time=kept, owner=np.concatenate([jitter.owner[:count][left], jitter.owner[count:]]))
 
 
-def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def launch_order(graph: DependencyGraph, rows: Ints) -> Ints:
     """Return the kernels and copies of a rank in the order in which the host enqueued them.
 
     Each stream keeps its order. A kernel whose launch was not recorded counts as enqueued before the next one on its
@@ -143,7 +145,7 @@ def _begins(graph: DependencyGraph) -> Array:
     return np.where(np.isin(acts.lane, acts.lane[first[against]]), place[::2], acts.start)
 
 
-def collective_members(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:
+def collective_members(graph: DependencyGraph, group: str | None, change: str) -> Ints:
     """Return the communication of the process groups whose label matches a glob; all of it if it is None.
 
     That is communication kernels, and communication on host threads. For communication of no known group, the glob is
@@ -172,7 +174,7 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
     return rows
 
 
-def first_gradient(graph: DependencyGraph, rows: npt.NDArray[np.int64], asked: Array) -> npt.NDArray[np.int64]:
+def first_gradient(graph: DependencyGraph, rows: Ints, asked: Array) -> Ints:
     """Return the operator whose end made the first of the gradients ready that each communication carries; -1 for none.
 
     These are the gradients that became ready on its rank since the last communication before it was asked for.
@@ -196,7 +198,7 @@ def first_gradient(graph: DependencyGraph, rows: npt.NDArray[np.int64], asked: A
     return out
 
 
-def next_moment(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def next_moment(graph: DependencyGraph, rows: Ints) -> Ints:
     """Return the vertex that follows the end of each activity on its thread; -1 for none."""
     acts, edges = graph.activities, graph.edges
     same = of_kind(graph, EdgeKind.HOST_ORDER, EdgeKind.BODY, EdgeKind.DATALOADER)
@@ -206,13 +208,12 @@ def next_moment(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDAr
     return behind[2 * rows + 1]
 
 
-def waits_for(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def waits_for(graph: DependencyGraph, rows: Ints) -> Mask:
     """Return True for each edge by which another thread waits for the end of communication; steps do not count."""
     acts, edges = graph.activities, graph.edges
     ends = marked(2 * rows + 1, graph.vertex_count)
     other = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
-    kept = (*COMMUNICATION, ActivityKind.JOIN, ActivityKind.BOUNDARY, ActivityKind.STEP)
-    return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], kept))
+    return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], STILL_WAITING))
 
 
 def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[str, Any], verb: str) -> State:
@@ -240,7 +241,7 @@ def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[s
         return state
     inside = marked(operators, len(graph.activities) + 1)
     inside[:-1] |= graph.tree.inside(inside[:-1])
-    nowhere: npt.NDArray[np.bool_] = np.zeros(len(graph.activities), np.bool_)
+    nowhere: Mask = np.zeros(len(graph.activities), np.bool_)
     whole = time_of(before, inside, loader=True, outside=nowhere)
     share = total / max(_total(before, whole), 1)
     hint = f"op={name!r} {_MEANING[verb]} everything inside" if criteria.get("name") else "op= takes everything inside"

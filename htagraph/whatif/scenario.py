@@ -28,7 +28,6 @@ __all__ = ["Scenario", "sweep", "what_if"]
 _MAX_THREADS = 8
 """How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
 bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
-_INTERVAL = ("low", "high")
 TABLE = Table(
     "Predictions by factor",
     Col("factor"),
@@ -107,13 +106,9 @@ class Scenario(Changes):
 
 @described(TABLE)
 def sweep(
-    graph: DependencyGraph,
-    scenario: Callable[[Scenario, float], Scenario],
-    factors: Iterable[float],
-    *,
-    threads: int | None = None,
-    intervals: bool = False,
-) -> pd.DataFrame:
+    graph: DependencyGraph, scenario: Callable[[Scenario, float], Scenario], factors: Iterable[float], *,
+    threads: int | None = None, intervals: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Return the predictions of one scenario for several factors, each as if it were run alone.
 
     The scenarios are replayed in threads. The first replay finds what all replays share, such as the order of the
@@ -168,5 +163,5 @@ def sweep(
     rows = [row(factor) for factor in numbers[:1]]
     with ThreadPoolExecutor(threads or min(processors(), _MAX_THREADS)) as pool:
         rows += pool.map(row, numbers[1:])
-    columns = [name for name in TABLE.types if intervals or name not in _INTERVAL]
+    columns = [name for name in TABLE.types if intervals or name not in ("low", "high")]
     return pd.DataFrame(rows, columns=columns).astype("float64")

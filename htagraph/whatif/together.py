@@ -13,22 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, run_starts
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.candidates import Baseline
 from htagraph.whatif.outcome import Outcome
-from htagraph.whatif.readings import runs_of_state
+from htagraph.whatif.readings import runs_of_state, runs_with
 from htagraph.whatif.scenario import Scenario, what_if
-
-if TYPE_CHECKING:
-    from htagraph.core.runs import Runs
 
 __all__ = ["Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
 
@@ -85,9 +81,9 @@ class Best(NamedTuple):
 class _Shorter(NamedTuple):
     """How much shorter a change makes some lags and gaps."""
 
-    at: npt.NDArray[np.int64]
+    at: Ints
     """Edges, then vertices behind the number of edges, ascending."""
-    amount: npt.NDArray[np.int64]
+    amount: Ints
     """ns, above 0."""
 
 
@@ -172,45 +168,28 @@ def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tup
     state = baseline.state
     graph, count = state.graph, len(state.lag)
     at, amount, mask = _layers(shorter)
+    most = np.zeros(count + len(state.gap), np.int64)
+    np.add.at(most, at, amount)
+    least = state.lag - most[:count], state.gap - most[count:], state.head
     runs = runs_of_state(state)
-    most = np.bincount(at, minlength=count + len(state.gap)) > 0
-    least = np.zeros(len(most), np.int64)
-    np.add.at(least, at, amount)
-    fits = runs.reweighted(state.lag - least[:count], state.gap - least[count:], state.head)
-    if fits is None:  # an end that may be last with the changes has to stay
-        runs = _runs_for(state, state.lag - least[:count], state.gap - least[count:])
-    number = np.concatenate((runs.run, runs.run_of_gap))[at].astype(np.int64)
-    masks, part = np.unique(mask, return_inverse=True)
-    some = number != -1
-    number, amount, part = number[some], amount[some], part.ravel()[some]
+    if runs.reweighted(*least) is None:  # an end that may be last with the changes has to stay
+        made = runs_with(graph, *least).reweighted(state.lag, state.gap, state.head)
+        assert made is not None  # nothing that covered an end with less covers it no more
+        runs = made
+    owner = np.concatenate((runs.run, runs.run_of_gap))[at]
     spans, steps = graph.step_spans, gain_steps(graph)
     marks = np.concatenate((spans.start, spans.end))
     places, time = runs.place[marks], np.zeros(graph.vertex_count, np.int64)
 
     def length(which: tuple[int, ...]) -> float:
-        chosen = sum(1 << each for each in which)
-        moments = runs.after(number, amount, part, (masks & chosen) != 0)
+        taken = (mask & sum(1 << each for each in which)) != 0
+        moments = runs.after(owner[taken], amount[taken])
         if steps <= 1:
             return float(moments[runs.last].max() - graph.origin_ns)
         time[marks] = moments[places]
         return duration_ns(graph, time)
 
     return length
-
-
-def _runs_for(state: State, lag: Array, gap: Array) -> Runs:
-    """Return a job in runs from which no end is left out that is the last one with other lags and gaps, ns."""
-    from htagraph.core.runs import runs_of  # numba takes a moment to load
-
-    graph, spans = state.graph, state.graph.step_spans
-    ends = np.zeros(graph.vertex_count, np.bool_)
-    ends[1::2] = graph.awake
-    made = runs_of(
-        graph.replay_order, graph.in_offsets, graph.in_edges, graph.out_offsets, graph.edges.source,
-        graph.edges.target, lag, gap, state.head, ends, np.concatenate((spans.start, spans.end)),
-    ).reweighted(state.lag, state.gap, state.head)  # fmt: skip
-    assert made is not None  # nothing that covered an end with less covers it no more
-    return made
 
 
 def _layers(shorter: Sequence[_Shorter]) -> tuple[Array, Array, Array]:
@@ -220,13 +199,13 @@ def _layers(shorter: Sequence[_Shorter]) -> tuple[Array, Array, Array]:
     bit = np.repeat(np.int64(1) << np.arange(len(shorter)), [len(each.at) for each in shorter])
     order = np.lexsort((amount, at))
     at, amount, bit = at[order], amount[order], bit[order]
-    first = np.ones(len(at), np.bool_)
-    first[1:] = at[1:] != at[:-1]
-    below = np.where(first, 0, np.append(0, amount[:-1]))
+    starts = run_starts(at)
+    stops = np.append(starts[1:], len(at))
+    below = np.append(0, amount[:-1])
+    below[starts] = 0
     # a layer is taken by all changes that take as much or more: those from its row to the last one of the same lag
     sums = np.append(np.cumsum(bit[::-1])[::-1], 0)
-    stops = np.append(np.flatnonzero(first)[1:], len(at))
-    mask = sums[:-1] - np.repeat(sums[stops], np.diff(np.append(np.flatnonzero(first), len(at))))
+    mask = sums[:-1] - np.repeat(sums[stops], stops - starts)
     some = amount > below
     return at[some], (amount - below)[some], mask[some]
 

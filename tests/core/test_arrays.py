@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.arrays import distinct, is_any_of, occurring, stable_order, sums_by, texts_of
+from htagraph.core.arrays import distinct, marked, occurring, stable_order, sums_by, texts_of
 
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 2**63 - 1))))
@@ -34,7 +34,7 @@ def test_sums_are_exact_beyond_the_precision_of_floats(pairs: list[tuple[int, in
 @given(st.lists(st.integers(-1, 9), max_size=30), st.lists(st.integers(-1, 9), max_size=5))
 @settings(max_examples=50)
 def test_what_is_among_some_numbers_is_what_numpy_finds(column: list[int], numbers: list[int]) -> None:
-    found = is_any_of(np.array(column, np.int32), np.array(numbers, np.int32), 11)
+    found = marked(np.array(numbers, np.int32), 11)[np.array(column, np.int32)]
     assert found.tolist() == np.isin(column, numbers).tolist()
 
 

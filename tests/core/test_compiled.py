@@ -27,7 +27,7 @@ Said = Callable[[], list[str]]
 @pytest.fixture(name="said")
 def _said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Said:
     """Return a function that returns what was logged since, as in a process that has said nothing."""
-    compiled._tell_when_compiling()
+    compiled.njit()  # which listens from then on
     monkeypatch.setattr(compiled, "_said", {"listening"})
     monkeypatch.setattr(logging.getLogger("htagraph"), "filters", [])
     caplog.set_level(logging.INFO, "htagraph")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, Weights, copy, covers, net_of, prune, shrink
 from htagraph.core.traverse import counting_order
@@ -30,12 +30,12 @@ Doubled, skeletons are up to 2 % larger."""
 class Contracted:
     """What is left of a DAG: its terminals, a few vertices between them, and edges sorted by (target, source)."""
 
-    vertex: npt.NDArray[np.int64]
+    vertex: Ints
     """The vertices that are left, in topological order."""
     source: npt.NDArray[np.int32]
     """Position in `vertex`."""
     target: npt.NDArray[np.int32]
-    weight: npt.NDArray[np.int64]
+    weight: Ints
     """One row per edge, one column per component."""
     work: int
     """How many edges, and pairs of edges, were looked at: it grows linearly with the number of edges."""
@@ -84,9 +84,8 @@ def _in_runs(source: Array, target: Array, weights: Weights, terminal: Array, si
     inner = (np.diff(offsets) == 1) & (np.bincount(source, minlength=len(terminal)) == 1) & ~terminal
     ends = np.empty((2, len(source) - int(inner.sum())), np.int32)
     weight = np.zeros((ends.shape[1], size), np.int64)
-    _merge(
-        for_reading(offsets, np.int64), entering, for_reading(source, np.int32), _to_read(weights), inner, ends, weight
-    )
+    offsets, source = for_reading(offsets, np.int64), for_reading(source, np.int32)
+    _merge(offsets, entering, source, _to_read(weights), inner, ends, weight)
     return ends[0], ends[1], weight
 
 
@@ -110,7 +109,6 @@ def _merge(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 @njit(no_cpython_wrapper=True)
 def _lengthen(result: Array, row: int, weights: Weights, edge: int) -> None:
-    """Add the weight of an edge to a row of `result`."""
     result[row, 0] += weights.base[edge]
     for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
         result[row, weights.component[i]] += weights.amount[i]

@@ -14,9 +14,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = [
-    "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MOST_TRIED", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
-    "UNBOUNDED", "Net", "Weights", "add", "copy", "cover_together", "covers", "insert", "net_of", "prune", "remove",
-    "shrink",
+    "NONE", "SOURCE", "TARGET", "UNBOUNDED", "Net", "Weights", "add", "copy", "covers", "insert", "net_of", "prune",
+    "remove", "shrink",
 ]  # fmt: skip
 
 UNBOUNDED = -1
@@ -244,7 +243,6 @@ def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
 
 @njit(no_cpython_wrapper=True)
 def _list_by_target(net: Net, vertex: int, lists: _Lists) -> None:
-    """List the edges of a vertex by where they lead."""
     edge = net.vertex[vertex, FIRST_OUT]
     while edge >= 0:
         lists.parallel[edge] = lists.direct[net.edge[edge, TARGET]]
@@ -420,16 +418,12 @@ def _beside(net: Net, vertex: int, around: Array) -> int:
     if net.vertex[vertex, IN_DEGREE] + net.vertex[vertex, OUT_DEGREE] > len(around):
         return -1
     count = 0
-    edge = net.vertex[vertex, FIRST_IN]
-    while edge >= 0:
-        around[count] = net.edge[edge, SOURCE]
-        count += 1
-        edge = net.edge[edge, NEXT_IN]
-    edge = net.vertex[vertex, FIRST_OUT]
-    while edge >= 0:
-        around[count] = net.edge[edge, TARGET]
-        count += 1
-        edge = net.edge[edge, NEXT_OUT]
+    for side in (1, 0):  # those that enter it, then those that leave it
+        edge = net.vertex[vertex, FIRST_OUT + side]
+        while edge >= 0:
+            around[count] = net.edge[edge, TARGET - side]
+            count += 1
+            edge = net.edge[edge, NEXT_OUT + side]
     return count
 
 
@@ -458,10 +452,9 @@ def _replace(net: Net, vertex: int, pairs: _TwoEdgePaths, count: int, covered: i
     for i in range(covered):
         if net.edge[pairs.covered[i], SOURCE] >= 0:
             remove(net, pairs.covered[i])
-    while net.vertex[vertex, FIRST_IN] >= 0:
-        remove(net, net.vertex[vertex, FIRST_IN])
-    while net.vertex[vertex, FIRST_OUT] >= 0:
-        remove(net, net.vertex[vertex, FIRST_OUT])
+    for first in (FIRST_IN, FIRST_OUT):
+        while net.vertex[vertex, first] >= 0:
+            remove(net, net.vertex[vertex, first])
     for i in range(count):
         if pairs.ends[i, 0] >= 0:
             insert(net, pairs.ends[i, 0], pairs.ends[i, 1], pairs.weight, i)

@@ -14,7 +14,7 @@ from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
 from htagraph.analyses.overlap import overlap
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, FRAMES, ActivityKind, GapKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
@@ -29,7 +29,7 @@ __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "t
 _HOST = "host"
 _WORK = {
     "computation": frozenset((ActivityKind.COMPUTATION.label,)),
-    _HOST: frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code))),
+    _HOST: frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in (*FRAMES, ActivityKind.RUNTIME)))),
 }
 """Kinds of work that the critical path spends time on, by category, as far as their own time says how much there is."""
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)

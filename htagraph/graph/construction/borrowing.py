@@ -265,15 +265,13 @@ def _lend(part: RankPart, graph: _Replays, named: _Matched, loan: _Loan) -> None
         frame.name, BORROWED_CATEGORIES[frame.sort]
     )]  # fmt: skip
 
-    def each_time(column: Array) -> Array:
-        return np.tile(column, len(launch))
-
-    loan.add(
-        kind=each_time(np.array([frame.kind for frame, _, _ in frames], np.int64)), event=each_time(event),
-        name=each_time(np.array(texts[::2], np.int64)), category=each_time(np.array(texts[1::2], np.int64)),
-        forward=each_time(np.array([back for _, _, back in frames], np.int64)), launch=np.repeat(launch, size),
-        parent=np.where(above >= 0, begin[:, None] + above, launch[:, None]).ravel(),
-    )  # fmt: skip
+    once = {
+        "kind": [frame.kind for frame, _, _ in frames], "event": event, "name": texts[::2], "category": texts[1::2],
+        "forward": [back for _, _, back in frames],
+    }  # fmt: skip
+    each_time = {name: np.tile(np.array(column, np.int64), len(launch)) for name, column in once.items()}
+    parent = np.where(above >= 0, begin[:, None] + above, launch[:, None]).ravel()
+    loan.add(**each_time, launch=np.repeat(launch, size), parent=parent)
     some = owner >= 0
     work = graph.work[:, some].ravel()
     percent = np.full(len(work), named.percent, np.int64)

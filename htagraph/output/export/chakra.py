@@ -24,6 +24,7 @@ from htagraph.graph.construction.matching.members import describing, values
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.chakra_nodes import Nodes, nodes_of
 from htagraph.output.export.packet_writer import field, message, put_varint, varint, varint_bytes
+from htagraph.output.export.trace_writer import put_text
 from htagraph.output.whole_files import write_whole
 
 __all__ = ["ChakraFiles", "to_chakra"]
@@ -221,7 +222,9 @@ def _communication(graph: DependencyGraph, nodes: Nodes) -> tuple[dict[str, list
             known = int(size[members.activity[row]])
             if sender is not None:
                 kinds[row] = _SEND if ranks[row] == sender[0] else _RECV
-                texts.append(b"".join((*group, _transfer(*sender, collective, known))))
+                ends = {"comm_src": sender[0], "comm_dst": sender[1], "comm_tag": collective}
+                parts = (_attribute(name, _INT32, value) for name, value in ends.items())
+                texts.append(b"".join((*group, _sized(known), *parts)))
             else:
                 texts.append(b"".join((*group, *kind, _sized(known), _attribute("comm_tag", _INT32, collective))))
     listed = {str(number): list(present) for (_, present), number in groups.items()}
@@ -245,13 +248,7 @@ def _sender(op: str, ranks: list[int], ways: list[int]) -> tuple[int, int] | Non
     return (ranks[0], ranks[1]) if sends else (ranks[1], ranks[0])
 
 
-def _transfer(sender: int, receiver: int, tag: int, size: int) -> bytes:
-    ends = (("comm_src", sender), ("comm_dst", receiver), ("comm_tag", tag))
-    return _sized(size) + b"".join(_attribute(name, _INT32, value) for name, value in ends)
-
-
 def _sized(size: int) -> bytes:
-    """Return the attributes of communication: it runs on the device, and has a size if that is known."""
     return _attribute("is_cpu_op", _BOOL, 0) + (_attribute("comm_size", _INT64, size) if size >= 0 else b"")
 
 
@@ -265,11 +262,11 @@ def _attribute(name: str, kind: int, value: int | str) -> bytes:
 
 
 def _trace(graph: DependencyGraph, nodes: Nodes, rows: _Fields, rank: int) -> bytes:
-    """Return the file of a rank."""
     ranks = nodes.rank[rows.order]
     own = rows.order[np.searchsorted(ranks, rank) : np.searchsorted(ranks, rank, side="right")]
     used, name = np.unique(rows.name[own], return_inverse=True)
-    texts = [field(2, _name(graph, code)) for code in used.tolist()]
+    names = [*graph.names, *(f"before {name}" for name in graph.names)]
+    texts = [field(2, names[code]) for code in used.tolist()]
     some, attributes = np.unique(rows.attributes[own], return_inverse=True)
     texts += [rows.texts[code] for code in some.tolist()]
     owner, at = spread(nodes.first[own], nodes.first[own + 1])
@@ -282,25 +279,16 @@ def _trace(graph: DependencyGraph, nodes: Nodes, rows: _Fields, rank: int) -> by
     size = int(length[columns[:, 4:]].sum()) + _NODE_BYTES * len(own) + 2 * _VARINT_BYTES * len(at)
     out, whole = np.empty(size, np.uint8), np.frombuffer(b"".join(texts), np.uint8)
     end = _fill(columns, (first, rows.number[nodes.source[at]], nodes.control[at]), (whole, bounds), out)
-    head = message(
-        (1, _VERSION),
-        *((2, message((1, name), (_STRING, text))) for name, text in (
-            ("producer", f"htagraph {version('htagraph')}"), ("rank", str(rank)),
-        )),
-    )  # fmt: skip
+    about = {"producer": f"htagraph {version('htagraph')}", "rank": str(rank)}
+    head = message((1, _VERSION), *((2, message((1, name), (_STRING, text))) for name, text in about.items()))
     return b"".join((varint(len(head)), head, out[:end].data))
-
-
-def _name(graph: DependencyGraph, code: int) -> str:
-    count = len(graph.names)
-    return graph.names[code] if code < count else f"before {graph.names[code - count]}"
 
 
 @njit(cache=True, nogil=True)
 def _fill(columns: Array, needs: tuple[Array, Array, Array], texts: tuple[Array, Array], out: Array) -> int:
     """Write the nodes: id (1), name (2), type (3), ctrl_deps (4), data_deps (5), start (6), duration (7), attr (10)."""
     (first, source, control), (text, bounds) = needs, texts
-    at = 0
+    at, known, length = 0, text.ctypes.data, np.diff(bounds)
     for row in range(len(columns)):
         number, kind, start, lasts, name, attributes = columns[row]
         every = ordered = 0
@@ -308,20 +296,20 @@ def _fill(columns: Array, needs: tuple[Array, Array, Array], texts: tuple[Array,
             size = varint_bytes(source[place])
             every += size
             ordered += size if control[place] else 0
-        size = bounds[name + 1] - bounds[name] + bounds[attributes + 1] - bounds[attributes]
+        size = length[name] + length[attributes]
         size += 4 + varint_bytes(number) + varint_bytes(kind) + varint_bytes(start) + varint_bytes(lasts)
         size += 1 + varint_bytes(ordered) + ordered if ordered else 0
         size += 1 + varint_bytes(every) + every if every else 0
         at = put_varint(out, at, size)
         out[at] = 0x08
         at = put_varint(out, at + 1, number)
-        at = _put_text(out, at, text, bounds[name], bounds[name + 1])
+        at = put_text(out, at, known + bounds[name], length[name])
         out[at] = 0x18
         at = put_varint(out, at + 1, kind)
-        for tag, length in ((0x22, ordered), (0x2A, every)):
-            if length:
+        for tag, list_bytes in ((0x22, ordered), (0x2A, every)):
+            if list_bytes:
                 out[at] = tag
-                at = put_varint(out, at + 1, length)
+                at = put_varint(out, at + 1, list_bytes)
                 for place in range(first[row], first[row + 1]):
                     if control[place] or tag == 0x2A:
                         at = put_varint(out, at, source[place])
@@ -329,13 +317,5 @@ def _fill(columns: Array, needs: tuple[Array, Array, Array], texts: tuple[Array,
         at = put_varint(out, at + 1, start)
         out[at] = 0x38
         at = put_varint(out, at + 1, lasts)
-        at = _put_text(out, at, text, bounds[attributes], bounds[attributes + 1])
-    return at
-
-
-@njit(nogil=True)
-def _put_text(out: Array, at: int, text: Array, begin: int, end: int) -> int:
-    for place in range(begin, end):
-        out[at] = text[place]
-        at += 1
+        at = put_text(out, at, known + bounds[attributes], length[attributes])
     return at

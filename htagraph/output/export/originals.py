@@ -15,16 +15,15 @@ Perfetto's rules, as observed of its trace processor (v52):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, joined
 from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog, TraceError
 from htagraph.graph.clocks import Clock
@@ -52,7 +51,6 @@ _OWN_TIDS = 2_000_000_000
 """Threads without a number that Perfetto reads, and tracks that are added, count from here."""
 _MAX_TID = 2**31
 """Threads with larger numbers are numbered anew; chosen: the range of Linux's. Doubled, it reaches the added tracks."""
-_Met: TypeAlias = Callable[[Array, Array], Array]
 FLOWS = ("s", "t", "f")
 """Phases of the ends of arrows."""
 _NOT_OTHERS = ("X", "M", *FLOWS)
@@ -104,7 +102,7 @@ class Original:
             return tid
         return _OWN_TIDS + self._tids[lane, level]
 
-    def common(self, moments: Array) -> npt.NDArray[np.int64]:
+    def common(self, moments: Array) -> Ints:
         """Return moments since the file's base, ns, on the common clock."""
         return self.clock.common(moments + self.base_ns)
 
@@ -168,24 +166,19 @@ class Arrows:
 
     labels: list[tuple[str, str]]
     """Categories and names."""
-    label: npt.NDArray[np.int64]
+    label: Ints
     """Of each arrow, its position in `labels`."""
-    tail: npt.NDArray[np.int64]
+    tail: Ints
     """The slice at which it begins."""
-    head: npt.NDArray[np.int64]
+    head: Ints
     ends_left_out: int = 0
     """How many ends of arrows in the file have no partner and are left out."""
 
     def __len__(self) -> int:
         return len(self.label)
 
-    def __iter__(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield category, name, tail and head of each."""
-        for label, tail, head in zip(self.label.tolist(), self.tail.tolist(), self.head.tolist(), strict=True):
-            yield *self.labels[label], tail, head
 
-
-def start_ns(block: Block, which: Array, *, unpadded: bool) -> npt.NDArray[np.int64]:
+def start_ns(block: Block, which: Array, *, unpadded: bool) -> Ints:
     """Return when events of a block start, ns since the file's base."""
     start = block.rows[which, scan.START]
     return start - block.rows[which, scan.START_SLIP] if unpadded and block.exact else start
@@ -239,15 +232,17 @@ class ArrowEnds:
 
     def others(self, *, unpadded: bool) -> Array:
         """Return the times of all other events, ns since the file's base."""
-        return _joined([part[unpadded] for part in self._others])
+        return joined(((part[unpadded],) for part in self._others), 1)[0]
 
-    def arrows(self, start: Array, met: _Met, common: Callable[[Array], Array], *, unpadded: bool) -> Arrows:
+    def arrows(
+        self, start: Array, met: Callable[[Array, Array], Array], common: Callable[[Array], Array], *, unpadded: bool
+    ) -> Arrows:
         """Return the arrows that can be drawn, from each ``s`` to every ``f`` of its id before the next.
 
         An arrow without a slice at one of its ends, within one slice, or to one that began earlier, cannot.
         """
-        phase, label, number, lane = (_joined([part[at] for part in self._ends]) for at in range(4))
-        moment = common(_joined([part[unpadded] for part in self._moments]))
+        phase, label, number, lane = joined(self._ends, 4)
+        moment = common(joined(((part[unpadded],) for part in self._moments), 1)[0])
         order = np.lexsort((phase != ord("s"), moment))  # in time, tails first
         slice_ = met(lane, moment)[order]
         phase, label, number = phase[order], label[order], number[order]
@@ -277,10 +272,6 @@ def _times(values: list[Any], *, exact: bool) -> tuple[Array, Array]:
     return times, times
 
 
-def _joined(parts: list[Array]) -> Array:
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-
 class MetSlices:
     """The slices of a file by lane and time: finds the one that an arrow meets."""
 
@@ -290,7 +281,7 @@ class MetSlices:
         self._start = start[self._order].astype(np.int64)
         self._end = self._start + duration[self._order]
 
-    def met(self, lane: Array, moment: Array) -> npt.NDArray[np.int64]:
+    def met(self, lane: Array, moment: Array) -> Ints:
         """Return the slice that each end of an arrow belongs to, -1 for none.
 
         The slice that begins at the moment, the innermost of several; else the innermost around it, as Perfetto draws

@@ -22,8 +22,7 @@ from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
 __all__ = [
-    "ARGS_IID", "SEQUENCE", "Flows", "PacketWriter", "begin_packets", "end_packets", "field", "message", "put_varint",
-    "value_packets", "varint", "varint_bytes",
+    "SEQUENCE", "Flows", "PacketWriter", "field", "message", "put_varint", "varint", "varint_bytes",
 ]  # fmt: skip
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
@@ -65,9 +64,6 @@ class PacketWriter(OutputFile):
         args = message((_ANNOTATION_NAMES, message((1, ARGS_IID), (2, "args"))))
         self._packet((_FLAGS, _CLEARED), (_INTERNED, args))
 
-    def __enter__(self) -> PacketWriter:
-        return self
-
     def begin(self, header: Mapping[str, Any]) -> None:
         """Write nothing: this format has no place for the keys of a trace file's root."""
 
@@ -99,7 +95,11 @@ class PacketWriter(OutputFile):
     def begins(self, slices: Slices, flows: Flows) -> tuple[Array, Array]:
         """Return the packets in which slices begin, and where each begins; write the names that are new."""
         iids = np.array([1 + self._texts[text] for text in slices.texts], np.int64)
-        self._write_names()
+        if self._interned < len(self._texts):  # both names and categories have these numbers
+            new = enumerate(islice(self._texts, self._interned, None), self._interned + 1)
+            rows = [message((1, number), (2, text)) for number, text in new]
+            self._packet((_INTERNED, b"".join(field(_CATEGORIES, row) + field(_NAMES, row) for row in rows)))
+            self._interned = len(self._texts)
         return begin_packets(slices, self._uuids(slices.places), iids, flows)
 
     def write(self, packets: Array) -> None:
@@ -113,16 +113,7 @@ class PacketWriter(OutputFile):
         """Return the track of a thread; the path's first one is its process, to be seen before that is opened."""
         return 1 + self._tracks[(pid,) if pid == tid == PATH_PID else (pid, tid)]
 
-    def _write_names(self) -> None:
-        """Write what was interned since the last time, as names and as categories: both have the same numbers."""
-        if self._interned < len(self._texts):
-            new = enumerate(islice(self._texts, self._interned, None), self._interned + 1)
-            rows = [message((1, number), (2, text)) for number, text in new]
-            self._packet((_INTERNED, b"".join(field(_CATEGORIES, row) + field(_NAMES, row) for row in rows)))
-            self._interned = len(self._texts)
-
     def _batch(self, events: list[RawEvent]) -> Slices:
-        """Return slices that are given one by one."""
         places, texts = Interner[tuple[int, int]](), Interner[str]()
         args = [self._encode(event["args"]) if event.get("args") else b"" for event in events]
         ends = np.cumsum([0, *(len(each) for each in args)], dtype=np.int64)
@@ -169,7 +160,6 @@ class PacketWriter(OutputFile):
             self._order[key] = args["sort_index"]
 
     def _describe(self, key: tuple[Any, ...], *more: tuple[int, int | bytes]) -> None:
-        """Write the name and the order of a track."""
         order = max(0, min(self._order.get(key, key[-1] if isinstance(key[-1], int) else 0), _MAX_RANK))
         name = self._titles.get(key, " ".join(map(str, key)))
         fields = (_UUID, 1 + self._tracks[key]), (_NAME, name), (_RANK, order), (_MERGING, _NO_MERGING)
@@ -179,8 +169,7 @@ class PacketWriter(OutputFile):
         """Write the tracks; those of counters are written before their values."""
         for key in [key for key in self._tracks if len(key) == _THREAD]:
             self._describe(key, (_PARENT, 1 + self._tracks[key[0],]))
-        on_process = self._titles.pop((PATH_PID, PATH_PID), "")
-        if on_process:
+        if on_process := self._titles.pop((PATH_PID, PATH_PID), ""):
             self._titles[PATH_PID,] = f"{self._titles.get((PATH_PID,), 'path')}: {on_process}"
         for key in [key for key in self._tracks if len(key) == _PROCESS]:
             self._describe(key, (_CHILDREN, _EXPLICIT))
@@ -190,7 +179,6 @@ class PacketWriter(OutputFile):
 
 
 def _ns(us: int | Decimal) -> int:
-    """Return the µs of a trace file in ns."""
     return int(us * 1000)
 
 
@@ -207,11 +195,8 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
     columns[:, 3] = iids[slices.name]
     columns[:, 4] = np.where(slices.category < 0, 0, iids[slices.category])
     columns[:, 5] = slices.args
-    size = (
-        (2 * _HEAD_BYTES) * len(slices)
-        + int((slices.args & 0xFFFF_FFFF).sum())
-        + _FIXED_BYTES * int(flows[1][-1] - flows[1][0])
-    )
+    size = 2 * _HEAD_BYTES * len(slices) + int((slices.args & 0xFFFF_FFFF).sum())
+    size += _FIXED_BYTES * int(flows[1][-1] - flows[1][0])
     out, starts = np.empty(size, np.uint8), np.zeros(len(slices) + 1, np.int64)
     _fill_begins(columns, writable(slices.source), flows, out, starts)
     return out[: starts[-1]], starts

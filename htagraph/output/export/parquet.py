@@ -159,7 +159,6 @@ def _known(values: Array) -> pa.Array:
 
 
 def _texts(codes: Array, words: Sequence[str], absent: Array | None = None) -> pa.Array:
-    """Return texts by their numbers."""
     numbers = np.asarray(codes, np.int32)
     mask = (numbers < 0) | (numbers >= len(words)) if absent is None else absent
     return pa.DictionaryArray.from_arrays(pa.array(numbers, mask=mask), pa.array(words, pa.string()))

@@ -24,9 +24,7 @@ from htagraph.queries.paths import CATEGORIES, CriticalPath
 if TYPE_CHECKING:
     import graphviz
 
-__all__ = [
-    "COLORS", "Box", "Hop", "dot_text", "draw_path", "fold_path", "hops_between", "one_line", "rows_of", "text_width",
-]  # fmt: skip
+__all__ = ["COLORS", "dot_text", "draw_path", "one_line", "rows_of"]
 
 COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
 """Fill of a box by category."""
@@ -156,12 +154,10 @@ def _title(path: CriticalPath, boxes: list[Box]) -> str:
 
 
 def _time_text(path: CriticalPath, time: int) -> str:
-    """Return a time with its share of the path."""
     return f"{time_text(time / 1000)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
 
 
 def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[int, _LaneRow]:
-    """Return the rows from above, with their labels and places."""
     rows: dict[int, _LaneRow] = {}
     y = _BAR * 2.0
     for key in sorted({box.row for box in boxes}):
@@ -346,11 +342,8 @@ def rows_of(path: CriticalPath) -> Array:
 def hops_between(path: CriticalPath, boxes: list[Box]) -> dict[int, Hop]:
     """Return the changes of rank between boxes, by the number of the later box."""
     table, origin = path.hops(), path.graph.origin_ns
-    columns = ("at_us", "from_rank", "to_rank", "edge", "waited_us")
-    rows = zip(*(table[name].tolist() for name in columns), strict=True)
-    by_moment: dict[tuple[int, int], Hop] = {}
-    for at_us, come, go, edge, waited in rows:
-        by_moment[round(at_us * 1000), go] = Hop(come, go, edge, round(waited * 1000))
+    rows = table[["at_us", "from_rank", "to_rank", "edge", "waited_us"]].itertuples(index=False)
+    by_moment = {(round(at * 1000), go): Hop(come, go, edge, round(late * 1000)) for at, come, go, edge, late in rows}
     rank = path.graph.activities.rank[path.segments.place]
     found = {}
     for number, box in enumerate(boxes):
@@ -400,8 +393,8 @@ def _box(path: CriticalPath, row: Array, first: int, end: int) -> Box:
     categories = totals(parts.category[some], length)
     main = next(iter(categories))
     mine = np.flatnonzero(parts.category[some] == main)
-    names = totals(path.graph.activities.name[parts.activity[some]][mine], length[mine])
-    mine = mine[path.graph.activities.name[parts.activity[some]][mine] == next(iter(names))]
+    name_of = path.graph.activities.name[parts.activity[some]][mine]
+    mine = mine[name_of == next(iter(totals(name_of, length[mine])))]
     why, name = _what(path, first + int(mine[np.argmax(length[mine])]))
     return Box(
         first=first, end=end, row=next(iter(totals(row[some], length))), category=CATEGORIES[main],

@@ -24,10 +24,7 @@ from htagraph.queries.path_segments import Segments, segments_of, totals
 from htagraph.queries.paths import CATEGORIES, CriticalPath, ways_beside
 from htagraph.trace.columns import Interner
 
-__all__ = [
-    "NEXT_CRITICAL", "PATH_PID", "next_critical", "path_events", "path_slices", "predicted_stretches",
-    "stretches", "waits",
-]  # fmt: skip
+__all__ = ["PATH_PID", "path_events", "predicted_stretches"]
 
 PATH_PID, _PREDICTED_TID, _FLOW_IDS = 1, 1_000_000, 2**60
 """Numbers of the path in a file: its process (processes of ranks count from 1000, see `PidOf`), the track of a
@@ -77,14 +74,12 @@ def predicted_stretches(path: CriticalPath, base_ns: int) -> Iterator[RawEvent]:
     if len(path.segments):
         yield from stretches(path, _PREDICTED_TID, base_ns)
         yield metadata("thread_name", PATH_PID, _PREDICTED_TID, name="where the predicted time goes")
-        below = _WHOLE_TID  # where the recorded time goes
-        yield metadata("thread_sort_index", PATH_PID, _PREDICTED_TID, sort_index=below)
+        yield metadata("thread_sort_index", PATH_PID, _PREDICTED_TID, sort_index=_WHOLE_TID)
 
 
 def _path_arrows(path: CriticalPath, tid: Array, base_ns: int) -> Iterator[RawEvent]:
     """Yield an arrow wherever the path changes lane: from the end of one slice to the start of the next."""
-    graph, edges, parts = path.graph, path.graph.edges, path.segments
-    acts = graph.activities
+    graph, edges, acts, parts = path.graph, path.graph.edges, path.graph.activities, path.segments
     moments = graph.time[edges.source[path.edges]]
     crosses = acts.lane[edges.source[path.edges] >> 1] != acts.lane[edges.target[path.edges] >> 1]
     crossing = {int(moments[at]): int(path.edges[at]) for at in np.flatnonzero(crosses)[::-1].tolist()}
@@ -260,8 +255,7 @@ def path_slices(path: CriticalPath, tid: Array, base_ns: int) -> Iterator[Slices
 
 def _shared(path: CriticalPath, tid: Array) -> tuple[list[tuple[int, str, bytes]], Array]:
     """Return (track, name, end of the arguments) of slices of which many are alike, and which each is."""
-    graph, parts = path.graph, path.segments
-    acts = graph.activities
+    graph, acts, parts = path.graph, path.graph.activities, path.segments
     named = np.append(acts.name, -1)  # for none
     columns: dict[str, Array] = {
         "tid": tid, "category": parts.category, "edge": parts.edge, "gap": parts.gap, "kind": acts.kind[parts.activity],

@@ -23,14 +23,9 @@ Doubled, files with long patterns grow by up to as much."""
 
 
 def export_patterns(
-    graph: DependencyGraph,
-    folder: str | Path,
-    operator: str = LINEAR,
-    *,
-    min_length: int = 3,
-    top: int = 5,
+    graph: DependencyGraph, folder: str | Path, operator: str = LINEAR, *, min_length: int = 3, top: int = 5,
     compress: bool = True,
-) -> list[Path]:
+) -> list[Path]:  # fmt: skip
     """Write a copy of each rank's trace in which the events of its most frequent kernel patterns are marked.
 
     Args:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "Event", "MergedJob", "RecordedPackets", "Written", "bandwidths", "counters_to_perfetto", "held_back", "memory",
-    "queues", "to_perfetto",
+    "Event", "MergedJob", "Written", "bandwidths", "counters_to_perfetto", "memory", "queues", "to_perfetto",
 ]  # fmt: skip
 
 _ROUNDS = 8
@@ -69,7 +68,6 @@ class RecordedPackets(RecordedEvents):
         writer.add(self._track_names())
 
     def _where(self) -> list[tuple[int, int]]:
-        """Return the tracks of the rank's one process."""
         return [(self._pid, number) for number in range(len(self._places))]
 
     def _begin(self, writer: PacketWriter, slices: Slices, row: Array) -> None:
@@ -232,23 +230,24 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
         beside, on_path = replace(job, graph=new, originals=[], predicted=True), _critical(after)
         parts += [beside.activities(rank, on_path, PREDICTED) for rank in sorted(new.ranks)]
         parts.append(predicted_stretches(after, job.base_ns))
-    parts += _counters(path.graph, job) if counters else []
+    parts += _counters(path.graph, job, None, None) if counters else []
     return job.write(parts, _critical(path))
 
 
-def _counters(graph: DependencyGraph, job: MergedJob) -> list[Iterator[Event]]:
+def _counters(
+    graph: DependencyGraph, job: MergedJob, length: pd.DataFrame | None, bandwidth: pd.DataFrame | None
+) -> list[Iterator[Event]]:
     return [
-        queues(queue_changes(graph), job), bandwidths(bandwidth_changes(graph), job), memory(memory_events(graph), job)
-    ]  # fmt: skip
+        queues(queue_changes(graph) if length is None else length, job),
+        bandwidths(bandwidth_changes(graph) if bandwidth is None else bandwidth, job),
+        memory(memory_events(graph), job),
+    ]
 
 
 def counters_to_perfetto(
-    graph: DependencyGraph,
-    target: str | Path,
-    *,
-    queue_length: pd.DataFrame | None = None,
+    graph: DependencyGraph, target: str | Path, *, queue_length: pd.DataFrame | None = None,
     memory_bandwidth: pd.DataFrame | None = None,
-) -> Written:
+) -> Written:  # fmt: skip
     """Write the recorded events of every rank with counters over them, for Perfetto's UI.
 
     Args:
@@ -273,16 +272,11 @@ def counters_to_perfetto(
     """
     check_ending(target, PERFETTO, "traces for Perfetto")
     job = MergedJob.of(graph, target)
-    parts = _counters(graph, job)
-    if queue_length is not None:
-        parts[0] = queues(queue_length, job)
-    if memory_bandwidth is not None:
-        parts[1] = bandwidths(memory_bandwidth, job)
+    parts = _counters(graph, job, queue_length, memory_bandwidth)
     return job.write(parts, np.zeros(len(graph.activities), np.int64))
 
 
 def _critical(path: CriticalPath) -> Array:
-    """Return how long each activity is on the path, ns."""
     return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
@@ -319,13 +313,11 @@ class Written:
             (self.left_out, "recorded events have no usable time and are left out"),
             (self.not_drawn, "recorded events are neither slices, instants nor counters and are in .json files only"),
         ]
-        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
-        if self.predicted:
-            left_out = (
-                f"; the activities are at their predicted times, so the files' other events are not there{left_out}"
-            )
-        added_text = f"{', '.join(parts) or 'nothing'} added{left_out}"
-        return f"{self.path}: {added_text}. Open it in https://ui.perfetto.dev"
+        moved = "the activities are at their predicted times, so the files' other events are not there"
+        told = [moved] if self.predicted else []
+        told += [f"{count:,} {what}" for count, what in notes if count]
+        said = "; ".join([f"{', '.join(parts) or 'nothing'} added", *told])
+        return f"{self.path}: {said}. Open it in https://ui.perfetto.dev"
 
 
 @dataclass
@@ -382,7 +374,6 @@ class MergedJob:
         )  # fmt: skip
 
     def _on_path(self, original: Original, critical: Array) -> Array:
-        """Return how long each slice of a file is on the path, ns."""
         acts = self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(original.rank)]
         rows = rows[(critical[rows] > 0) & np.isin(acts.event[rows], original.index)]
@@ -415,15 +406,12 @@ class MergedJob:
         pid = self.pid_of[rank, note]
         names, name = np.unique(acts.name[rows], return_inverse=True)
         kinds, kind = np.unique(acts.kind[rows], return_inverse=True)
-        texts = [
-            *(graph.names[each] for each in names.tolist()),
-            *(ActivityKind(each).label for each in kinds.tolist()),
-        ]
+        texts = [graph.names[each] for each in names.tolist()] + [ActivityKind(each).label for each in kinds.tolist()]
         on_path = critical[rows] > 0
-        lasted = (trace_writer.MICROSECONDS, np.where(on_path, critical[rows], NO_NUMBER))
-        args = row_texts(
-            (b'{"activity":', (trace_writer.INTEGER, rows), (b',"critical_us":', on_path), lasted, b"}"), len(rows)
-        )  # fmt: skip
+        args = row_texts((
+            b'{"activity":', (trace_writer.INTEGER, rows), (b',"critical_us":', on_path),
+            (trace_writer.MICROSECONDS, np.where(on_path, critical[rows], NO_NUMBER)), b"}",
+        ), len(rows))  # fmt: skip
         yield Slices(
             [(pid, 1 + tid) for tid in range(len(tracks))], texts, place, scene.start - self.base_ns, scene.duration,
             name, len(names) + kind, args.spans, args.text,
@@ -435,7 +423,6 @@ class MergedJob:
 
 
 def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:
-    """Yield events, counted by phase."""
     for event in events:
         if isinstance(event, dict):
             count[event["ph"]] += 1
@@ -458,9 +445,8 @@ def queues(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:
     """Yield the queue length of each stream; the table is that of `htagraph.queue_length`, or rows of it."""
     pids = job.device_pids()
     for (rank, device, stream), rows in _each(table, "rank", "device", "stream"):
-        pid = pids[rank, device]
         value = rows["queue_length"].to_numpy()
-        yield Values(pid, "queue length", f"stream {stream}", COUNT, _moments(rows, job), value)
+        yield Values(pids[rank, device], "queue length", f"stream {stream}", COUNT, _moments(rows, job), value)
 
 
 def bandwidths(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:

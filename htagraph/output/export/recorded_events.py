@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct
+from htagraph.core.arrays import Array, Ints, distinct
 from htagraph.core.compiled import njit
 from htagraph.core.errors import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
@@ -45,6 +45,7 @@ from htagraph.trace.kineto.times import padded
 __all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]
 
 Part: TypeAlias = RawEvent | Slices | TextRows
+_Events: TypeAlias = Block | list[RawEvent]
 
 IDS_PER_RANK = 2**32
 """Ids of arrows that a rank may use; more than a file has events. Source: 2³² ranks of such files fit 64 bits."""
@@ -59,7 +60,6 @@ _NOT_OTHERS = [ord(phase) for phase in ("X", "M", "B", "E", *FLOWS)]
 """Phases of events that are slices, names of tracks, or ends of slices and arrows."""
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
-_LENGTH = int(np.iinfo(np.uint32).max)  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
@@ -68,7 +68,7 @@ NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
 _SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
 _KEY_TABLE: Final = key_table([(key, 0) for key in (*_SPANS, "ph", "pid", "tid", "ts", "dur")])
 _COUNT: Final = len(_SPANS)
-_QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
+_QUOTE, _COMMA, _OPEN, _BACKSLASH, _SPACE = b'",{\\ '
 _ONES, _TOPS, _BACKSLASHES = (np.frombuffer(bytes([each] * 8), np.uint64)[0] for each in (1, 0x80, _BACKSLASH))
 
 
@@ -163,9 +163,7 @@ class RecordedEvents:
             slices, row, others = self._of_block(block, original.index[rows] - first, rows)
             yield slices, row, [event for event in others if not self._is_learned(event)]
 
-    def _of_block(
-        self, block: Block | list[RawEvent], index: Array, rows: slice
-    ) -> tuple[Slices, Array, list[RawEvent]]:
+    def _of_block(self, block: _Events, index: Array, rows: slice) -> tuple[Slices, Array, list[RawEvent]]:
         """Return what is written of a block whose events at `index` are rows of the original."""
         phase = _phases(block)
         is_other = np.ones(len(block), np.bool_)
@@ -192,7 +190,7 @@ class RecordedEvents:
         others = [_event(block, at) for at in np.flatnonzero(is_other).tolist()]
         return texts.slices(self._where(), place, start, duration), row, others
 
-    def _instants(self, block: Block | list[RawEvent], instants: Array) -> tuple[Array, Array, Array]:
+    def _instants(self, block: _Events, instants: Array) -> tuple[Array, Array, Array]:
         """Return which instants have a usable time, and where and when they are; count the others."""
         original = self._original
         if not isinstance(block, Block):
@@ -207,7 +205,6 @@ class RecordedEvents:
         return instants[usable], np.array(place, np.int64)[which], moment[usable]
 
     def _where(self) -> list[tuple[int, int]]:
-        """Return process and thread of each place."""
         return [self._pid_tid(*place) for place in self._places]
 
     def _pid_tid(self, lane: Lane, level: int) -> tuple[int, int]:
@@ -261,7 +258,6 @@ class RecordedEvents:
             return None
 
     def _arrows(self) -> Iterator[TextRows]:
-        """Yield both ends of each arrow."""
         arrows, original = self._original.arrows, self._original
         labels = [
             b'{"ph":"%b","cat":%b,"name":%b,"id":' % (phase, _encode(category), _encode(name))
@@ -282,7 +278,6 @@ class RecordedEvents:
             yield row_texts(columns, len(slices))
 
     def _track_names(self) -> Iterator[RawEvent]:
-        """Yield the names of processes, threads and added tracks."""
         original = self._original
         for pid in dict.fromkeys(original.lanes[number][0] for number, _ in original.tracks):
             labels = self._processes.get(pid, {})
@@ -321,7 +316,7 @@ class _Texts:
         texts.args = np.where(is_object, spans[:, ARGS], 0)
         inside = spans[on_path, INSIDE]
         texts._add(texts.args, on_path, (
-            b"{", (trace_writer.SPAN, inside), (b",", inside & _LENGTH != 0),
+            b"{", (trace_writer.SPAN, inside), (b",", inside & 0xFFFF_FFFF != 0),
             b'"critical_us":', (trace_writer.MICROSECONDS, critical[on_path]), b"}",
         ))  # fmt: skip
         scoped = spans[:, SCOPE] != 0
@@ -407,7 +402,7 @@ def place_of(pid: object, tid: object) -> Lane:
     return label(pid), label(tid)
 
 
-def _phases(block: Block | list[RawEvent]) -> Array:
+def _phases(block: _Events) -> Array:
     """Return the letter of each event's phase as a number; 0 for what is no letter."""
     if isinstance(block, Block):
         return block.rows[:, PHASE]
@@ -415,8 +410,7 @@ def _phases(block: Block | list[RawEvent]) -> Array:
     return np.array([ord(each) if len(each) == 1 else 0 for each in phases], np.int64)
 
 
-def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
-    """Return an event of a block, decoded."""
+def _event(block: _Events, at: int) -> RawEvent:
     if not isinstance(block, Block):
         return block[at]
     start, stop = block.rows[at, [OFFSET, STOP]].tolist()
@@ -434,7 +428,7 @@ def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
     return (moment.astype(np.uint64) + place.astype(np.uint64)) * np.uint64(GOLDEN) + place.astype(np.uint64)
 
 
-def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:
+def event_spans(block: Block, which: Array) -> Ints:
     """Return a row per event: `NAME`, `CATEGORY`, `ARGS`, `SCOPE`, `INSIDE`, `PLAIN`.
 
     An event is plain if it has no other keys than these and its place and times, a text for a name, and no backslash:

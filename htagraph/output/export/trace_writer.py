@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
@@ -32,8 +32,8 @@ from htagraph.trace.kineto.source import iter_bytes
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit", "RawEvent", "TextRows",
-    "TraceWriter", "edit_trace", "metadata", "readable", "row_texts", "slice_rows", "us", "value_rows", "writable",
+    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SPAN", "Column", "RawEvent", "TextRows", "TraceWriter",
+    "edit_trace", "metadata", "put_text", "readable", "row_texts", "slice_rows", "us", "writable",
 ]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
@@ -41,7 +41,6 @@ Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
 FOR_VIEWING: Final = {EXPORTED_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
-_BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
 AT_ONCE = 1 << 16
 """Events or rows that are made or written together. Chosen: some MB of memory; no answer depends on it."""
@@ -126,7 +125,7 @@ def metadata(what: str, pid: int, tid: int, **args: str | int) -> RawEvent:
 
 def readable(text: bytes) -> bytes:
     """Return JSON with a blank behind each text that ends in a backslash, or Perfetto cannot read it."""
-    return _LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text
+    return _LAST_BACKSLASH.sub(rb"\1 ", text) if b'\\\\"' in text else text
 
 
 class TraceWriter(OutputFile):
@@ -142,16 +141,12 @@ class TraceWriter(OutputFile):
     """
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
-        """Open a file."""
         super().__init__(target, sources=sources)
         self.count = 0
         """Events written so far."""
         self._header: dict[str, Any] | None = None
         self._rest: dict[str, Any] = {}
         self._encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_plain).encode
-
-    def __enter__(self) -> TraceWriter:
-        return self
 
     def begin(self, header: dict[str, Any]) -> None:
         """Write the root keys that stand before the events; only the first call counts."""
@@ -190,9 +185,8 @@ class TraceWriter(OutputFile):
 
     def _finish(self) -> None:
         self.begin(self._rest)
-        have = self._header or {}
-        keys = [(key, value) for key, value in self._rest.items() if key not in have]
-        texts = [SEPARATOR + self._encode(key) + b": " + self._encode(value) for key, value in keys]
+        rest = {key: value for key, value in self._rest.items() if key not in (self._header or {})}
+        texts = [SEPARATOR + self._encode(key) + b": " + self._encode(value) for key, value in rest.items()]
         self._write(b"\n]" + b"".join(texts) + b"\n}\n")
 
 
@@ -206,7 +200,6 @@ def _each(block: list[RawEvent], edit: Edit) -> Iterator[RawEvent]:
 
 
 def _plain(value: object) -> object:
-    """Return numpy's numbers as Python's."""
     if hasattr(value, "item"):
         return value.item()
     msg = f"{type(value).__name__} cannot be written as JSON"
@@ -257,14 +250,14 @@ class TextRows:
     """Texts of rows with a `SEPARATOR` behind each."""
 
     text: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
+    starts: Ints
     """Where each row begins in `text`, and where the last one ends."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @property
-    def spans(self) -> npt.NDArray[np.int64]:
+    def spans(self) -> Ints:
         """Where each row is in `text`, as a span: start · 2³² + length, without the separator."""
         return (self.starts[:-1] << 32) | (np.diff(self.starts) - len(SEPARATOR))
 
@@ -321,9 +314,9 @@ def _fill(kinds: Array, values: Array, texts: tuple[Array, Array], source: Array
             kind, value = kinds[column], values[row, column]
             if kind == _TEXT:
                 if value >= 0:
-                    at = _put_text(out, at, known + texts[1][value], texts[1][value + 1] - texts[1][value])
+                    at = put_text(out, at, known + texts[1][value], texts[1][value + 1] - texts[1][value])
             elif kind == SPAN:
-                at = _put_text(out, at, given + (value >> 32), value & 0xFFFF_FFFF)
+                at = put_text(out, at, given + (value >> 32), value & 0xFFFF_FFFF)
             elif value != NO_NUMBER:
                 if value < 0:
                     out[at] = 45  # a minus
@@ -333,7 +326,7 @@ def _fill(kinds: Array, values: Array, texts: tuple[Array, Array], source: Array
 
 
 @njit(nogil=True)
-def _put_text(out: Array, at: int, first: int, length: int) -> int:
+def put_text(out: Array, at: int, first: int, length: int) -> int:
     """Write the bytes at an address, eight at once; return the position behind them. Slices of arrays take longer."""
     for part in range(0, length - 7, 8):
         put(out.ctypes.data + at + part, np.int64(word(first + part)))

@@ -299,7 +299,6 @@ def _add_args(into: Columns, part: GrowingTable, first: int, events: list[RawEve
 
 
 def _add_call_args(into: Columns, part: GrowingTable, first: int, events: list[RawEvent]) -> None:
-    """Append the arguments of calls of host-side communication, as JSON texts."""
     names = list(map(attrgetter("name"), events))
     rows = [i for i, name in enumerate(names) if type(name) is str and name.startswith(HOST_CALLS)]
     for bulk in call_columns():

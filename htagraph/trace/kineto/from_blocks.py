@@ -132,7 +132,6 @@ class BlockColumns:
                     self._into.store(part, key.field.column, row_of[events] + np.int32(first), stored)
 
     def _add_call_args(self, part: GrowingTable, first: int, block: Block, row_of: Array) -> None:
-        """Append the arguments of calls of host-side communication, as JSON texts."""
         for number, key in enumerate(argument_keys(calls=block.calls)):
             if key.kind == scan.RAW and number in block.arguments:
                 events, spans = block.arguments[number]
@@ -179,7 +178,6 @@ class _Numbers:
 
 
 def _events(block: Block, where: Array) -> list[RawEvent]:
-    """Return some events as objects."""
     spans = zip(block.rows[where, scan.OFFSET].tolist(), block.rows[where, scan.STOP].tolist(), strict=True)
     texts = [block.text[start:stop].tobytes() for start, stop in spans]
     return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)

@@ -452,18 +452,14 @@ def _check(tallies: dict[tuple[str, str], _Tally], kind: _Kind, key: str, values
         wrong = [values[place] for place in sorted(places)]
         values = [value for place, value in enumerate(values) if place not in places]
         parsed = adapter.validate_python(values)
-    converted = [value for value, result in zip(values, parsed, strict=True) if _is_converted(value, result)]
+    pairs = zip(values, parsed, strict=True)  # nulls count, and texts for numbers and numbers for texts
+    converted = [one for one, other in pairs if one is None or isinstance(one, str) != isinstance(other, str)]
     if wrong and not tally.wrong:
         tally.example = _text(wrong[0])
     elif converted and not tally.example:
         tally.example = _text(converted[0])
     tally.wrong += len(wrong)
     tally.converted += len(converted)
-
-
-def _is_converted(value: object, result: object) -> bool:
-    """Return True if a value was null, or had to be converted from text to number or from number to text."""
-    return value is None or isinstance(value, str) != isinstance(result, str)
 
 
 def _text(value: object) -> str:

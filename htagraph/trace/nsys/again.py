@@ -52,7 +52,6 @@ def _columns_of(key: str) -> set[str]:
 
 
 def _known(database: Database, table: str, names: Sequence[str]) -> list[str]:
-    """Return the keys that a table has."""
     have = {*database.columns.get(table, ())} | ({"value", "id"} if "StringIds" in database.columns else set())
     return [name for name in names if name in _KEYS and _columns_of(name) <= have]
 
@@ -85,7 +84,6 @@ def _tables(database: Database) -> Iterator[tuple[Source, int, int]]:
 
 
 def _all(database: Database, table: str, which: str = "") -> list[dict[str, Any]]:
-    """Return all arguments of the rows of a table."""
     keys = _known(database, table, [*_KEYS])
     used = _OWN.union(_KEYS, *map(_columns_of, keys))
     keys += [column for column in database.columns[table] if column not in used]

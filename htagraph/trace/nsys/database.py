@@ -33,8 +33,6 @@ ABSENT: Final = int(np.iinfo(np.int64).min)
 _NEWEST: Final = 3
 """Major version of the export's schema (``EXPORT_SCHEMA_VERSION_MAJOR``) up to which files are read: that of the
 releases to 2026. A later one may give columns another meaning. It is a version and cannot be doubled."""
-_MAGIC: Final = b"SQLite format 3\0"
-_GZIP: Final = b"\x1f\x8b"
 _HEAD_BYTES: Final = 100
 """Bytes of a database's header, by SQLite's file format. It cannot be doubled."""
 _INFLATED: Final = 64
@@ -53,9 +51,8 @@ class Database:
     def __init__(self, path: TracePath, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
         tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
-        self.columns = {
-            table: tuple(row[1] for row in self.rows(f"PRAGMA table_info({quoted(table)})")) for (table,) in tables
-        }
+        about = {table: self.rows(f"PRAGMA table_info({quoted(table)})") for (table,) in tables}
+        self.columns = {table: tuple(row[1] for row in rows) for table, rows in about.items()}
         """The columns of each table; views and virtual tables are none, because they run what their author wrote."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -192,7 +189,7 @@ def _unpacked(path: Path, kept: ExitStack) -> Path:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-        if not head.startswith(_GZIP):
+        if not head.startswith(b"\x1f\x8b"):  # of gzip
             _refuse_header(path, path.stat().st_size, head)
             return path
         most = path.stat().st_size * _INFLATED
@@ -220,7 +217,7 @@ def _refuse_header(path: Path, size: int, head: bytes) -> None:
     if not head:
         msg = f"{path}: the file is empty; was nsys export interrupted?"
         raise DamagedTraceError(msg)
-    if not head.startswith(_MAGIC[: len(head)]):
+    if not head.startswith(b"SQLite format 3\0"[: len(head)]):
         msg = f"{path}: not an SQLite database; export the report: nsys export --type sqlite report.nsys-rep"
         raise OtherFileError(msg)
     page = int.from_bytes(head[16:18], "big")
@@ -232,17 +229,12 @@ def _refuse_header(path: Path, size: int, head: bytes) -> None:
 
 @contextmanager
 def _connected(plain: Path, path: TracePath) -> Iterator[sqlite3.Connection]:
+    """Yield a connection, and turn SQLite's errors into those of traces."""
     address = f"{plain.absolute().as_uri()}?mode=ro&immutable=1"  # no journal is written beside the file
-    with _explained(path), closing(sqlite3.connect(address, uri=True)) as connection:
-        connection.execute("PRAGMA trusted_schema = OFF")
-        yield connection
-
-
-@contextmanager
-def _explained(path: TracePath) -> Iterator[None]:
-    """Turn SQLite's errors into those of traces."""
     try:
-        yield
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            yield connection
     except (sqlite3.Error, OverflowError) as error:
         msg = f"{path}: the database is damaged ({error}); export the report again"
         raise DamagedTraceError(msg) from error

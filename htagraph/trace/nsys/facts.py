@@ -49,9 +49,11 @@ def facts_of(database: Database) -> Facts:
     processes = _processes(database)
     rank, size = _rank(system) if len(processes) < 2 else (None, 0)
     host = str(system.get("Hostname") or "")
+    names = {key: name for key, name in database.pairs("TARGET_INFO_GPU", "id", "name").items() if isinstance(key, int)}
+    devices = tuple(Device(number, str(name or "")) for number, name in sorted(names.items()))
     return Facts(
         rank=rank, world_size=size, host=host or (str(database.path) if len(processes) > 1 else ""),
-        run=f"world size {size}" if size else "", devices=_devices(database), base_ns=_base(database),
+        run=f"world size {size}" if size else "", devices=devices, base_ns=_base(database),
         has_shapes=_has_shapes(database), on_cuda=any(database.count(source.table) for source in SOURCES[:5]),
         processes=processes, names_records=database.count("CUPTI_ACTIVITY_KIND_CUDA_EVENT") > 0,
         lacks=_lacks(database), written=_written(database),
@@ -80,11 +82,6 @@ def _rank(system: Mapping[str, str]) -> tuple[int | None, int]:
         if rank in environment and size in environment and 1 < int(environment[size]) <= MAX_RANKS:
             return int(environment[rank]), int(environment[size])
     return None, 0
-
-
-def _devices(database: Database) -> tuple[Device, ...]:
-    names = {key: name for key, name in database.pairs("TARGET_INFO_GPU", "id", "name").items() if isinstance(key, int)}
-    return tuple(Device(number, str(name or "")) for number, name in sorted(names.items()))
 
 
 def _base(database: Database) -> int | None:

@@ -11,16 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from htagraph.core.arrays import Array, looked_up
-from htagraph.core.naming import is_autograd_node, is_backward, step_number
+from htagraph.core.naming import step_number
 
-__all__ = [
-    "NCCL", "Operator", "call", "collective", "copy_name", "domain_of", "forward_threads", "is_node",
-    "operator", "steps",
-]  # fmt: skip
+__all__ = ["NCCL", "Operator", "collective", "copy_name", "domain_of", "forward_threads", "operator", "steps"]
 
 NCCL: Final = "NCCL"
 """The domain of NCCL's ranges."""
-_VERSION: Final = re.compile(r"_v\d{4,5}$")  # as of cudaLaunchKernel_v7000, but not of cuMemFree_v2
 _OPERATOR: Final = re.compile(r"\w+(?:::\w+)*(?:: \w[\w:]*)?", re.ASCII)
 _NUMBER: Final = re.compile(r"\d+", re.ASCII)
 _ONE_NUMBER: Final = re.compile(r"\D*(\d{1,9})\D*", re.ASCII | re.DOTALL)  # step numbers are int32
@@ -36,16 +32,6 @@ _DIRECTIONS: Final = {
 _NAMED_STEPS, _ANY_STEPS = 0.5, 0.9
 """Shares of the time from a rank's first launch to its last that ranges cover which are steps: by their names, or by
 nothing else. Chosen: steps follow each other, and recordings begin and end between them. Doubled, nothing is a step."""
-
-
-def call(name: str) -> str:
-    """Return the name of a runtime call without the version that CUPTI adds.
-
-    Example:
-        >>> call("cudaLaunchKernel_v7000"), call("cuMemFree_v2")
-        ('cudaLaunchKernel', 'cuMemFree_v2')
-    """
-    return _VERSION.sub("", name)
 
 
 def copy_name(kind: int, source: str, target: str) -> str:
@@ -94,11 +80,6 @@ def operator(text: str) -> Operator | None:
 def _shapes(text: str) -> str:
     """Return a list of shapes as JSON, empty if it is cut short."""
     return text if text.startswith("[") and text.endswith("]") and not text.strip("[]0123456789, ") else ""
-
-
-def is_node(name: str) -> bool:
-    """Return whether an operator runs in the backward pass, for an operator of the forward pass."""
-    return is_backward(name) or is_autograd_node(name)
 
 
 def domain_of(name: str, domain: str) -> str:
@@ -165,15 +146,10 @@ def steps(
         if share >= (_NAMED_STEPS if named else _ANY_STEPS):
             best = max(best, (named, round(share, 2), -len(rows), name, rows))
     *_, name, rows = best
-    numbers = [_number(names[row]) for row in rows]
-    ascend = all(number is not None for number in numbers) and numbers == sorted(set(numbers))  # type: ignore[type-var]
-    return name, {row: int(numbers[at] or 0) if ascend else at for at, row in enumerate(rows)}
-
-
-def _number(name: str) -> int | None:
-    """Return the only number in a name that may be one of a step."""
-    found = _ONE_NUMBER.fullmatch(name)
-    return int(found[1]) if found else None
+    only = [_ONE_NUMBER.fullmatch(names[row]) for row in rows]
+    numbers = [int(found[1]) for found in only if found]
+    ascend = len(numbers) == len(rows) and numbers == sorted(set(numbers))
+    return name, dict(zip(rows, numbers if ascend else range(len(rows)), strict=True))
 
 
 def forward_threads(sequence: Array, backward: Array, thread: Array) -> Array:

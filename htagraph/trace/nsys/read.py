@@ -33,8 +33,6 @@ __all__ = ["columns"]
 
 _LISTED: Final = 5
 """Tables that an issue lists. Chosen: a line. Doubled, the line is longer."""
-_SYNCS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-_RANGES: Final = "NVTX_EVENTS"
 _UNNAMED: Final = "(no name)"
 _ABOUT: Final = frozenset({"CUPTI_ACTIVITY_KIND_CUDA_EVENT", "DIAGNOSTIC_EVENT", "CUDA_GRAPH_EVENTS", "ANALYSIS_FILE"})
 """Tables with times that are no events, or that other rows refer to."""
@@ -125,8 +123,9 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
             continue
         where, positions = database.of_process(source.table, process)
         rows = source.read(database, source.table, where)
-        rows = _on_right_device(tables, rows) if source.table == _SYNCS else rows
-        _report_foreign(database, source, process, ranks, log)
+        rows = _on_right_device(tables, rows) if source.categories == ("cuda_sync",) else rows
+        if ranks and process == ranks[0]:  # once per file
+            _report_foreign(database, source, ranks, log)
         kept, names = _kept(source, rows, process, log)
         index = first + (np.arange(len(kept)) if positions is None else positions)
         tables.append(_Kept(source, index.astype(np.int32), rows, kept))
@@ -134,12 +133,8 @@ def _tables(database: Database, process: int | None, ranks: Sequence[int], log: 
     return tables, about
 
 
-def _report_foreign(
-    database: Database, source: Source, process: int | None, ranks: Sequence[int], log: IssueLog
-) -> None:
-    """Report rows of processes that are no ranks, once per file."""
-    if process is None or process != ranks[0]:
-        return
+def _report_foreign(database: Database, source: Source, ranks: Sequence[int], log: IssueLog) -> None:
+    """Report rows of processes that are no ranks."""
     detail = f"rows of {source.table} of processes that used no device; left out"
     for column in ("globalPid", "globalTid"):
         found = database.processes(source.table, column)
@@ -180,7 +175,7 @@ def _on_right_device(tables: Sequence[_Kept], rows: EventRows) -> EventRows:
 
 def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
     """Return the tables with the ranges that are steps under the names of steps."""
-    ranges = next((table for table in tables if table.source.table == _RANGES), None)
+    ranges = next((table for table in tables if table.source.table == "NVTX_EVENTS"), None)
     if ranges is None:
         return tables
     calls = [table for table in tables if table.source.categories[0] == "cuda_runtime" and table.kept.any()]
@@ -205,7 +200,6 @@ def _with_steps(tables: list[_Kept], log: IssueLog) -> list[_Kept]:
 
 
 def _add(into: _Collected, table: _Kept, sieve: Sieve | None) -> None:
-    """Append the kept rows of a table."""
     rows, kept = table.rows, np.flatnonzero(table.kept)
     start, duration = rows.start[kept], rows.end[kept] - rows.start[kept]
     names = into.coded(into.names, [*rows.names, _UNNAMED], rows.name[kept] % (len(rows.names) + 1))
@@ -258,7 +252,6 @@ def _thread_names(database: Database) -> dict[Any, str]:
 
 
 def _report_others(database: Database, log: IssueLog) -> None:
-    """Report tables of events that are not read."""
     known = {source.table for source in SOURCES if "start" in database.columns.get(source.table, ())} | _ABOUT
     timed = (table for table, names in database.columns.items() if {"start", "timestamp", "rawTimestamp"} & {*names})
     counts = {table: database.count(table) for table in timed if table not in known}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from htagraph.core.arrays import Array, coded, looked_up
+from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.trace.nsys.database import ABSENT, Database, words_of
-from htagraph.trace.nsys.names import NCCL, call, collective, copy_name, domain_of, forward_threads, is_node, operator
+from htagraph.trace.nsys.names import NCCL, collective, copy_name, domain_of, forward_threads, operator
 
 __all__ = ["CATEGORIES", "NO_STREAM", "SOURCES", "EventRows", "Source", "alike", "thread_of"]
 
@@ -108,10 +110,11 @@ def _coded(keys: Array, word: Callable[..., str]) -> tuple[list[str], Array]:
     return [word(*key) for key in keys[:, first].T.tolist()], number
 
 
+_Names: TypeAlias = tuple[Sequence[str], Array]
 _WORK: Final = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
 
 
-def _work(found: _Columns, names: tuple[Sequence[str], Array], **args: Array) -> EventRows:
+def _work(found: _Columns, names: _Names, **args: Array) -> EventRows:
     device, stream = found["deviceId"], found["streamId"]
     stream = np.where(stream == NO_STREAM, -1, stream)
     args |= {"device": device, "stream": stream, "correlation": found["correlationId"], "context": found["contextId"]}
@@ -199,9 +202,7 @@ def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
     return stream, call_of
 
 
-def _on_host(
-    found: _Columns, names: tuple[Sequence[str], Array], category: Array | None = None, **args: Array
-) -> EventRows:
+def _on_host(found: _Columns, names: _Names, category: Array | None = None, **args: Array) -> EventRows:
     ids, category = found["globalTid"], np.zeros(found.count, np.int64) if category is None else category
     return EventRows(found["start"], found["end"], *names, category, process_of(ids), thread_of(ids), args)
 
@@ -209,7 +210,7 @@ def _on_host(
 def _calls(database: Database, table: str, where: str) -> EventRows:
     found = _Columns(database, table, "nameId", "eventClass", "globalTid", "correlationId", where=where)
     texts, name = _texts_of(database, found["nameId"])
-    texts = [call(text) for text in texts]
+    texts = [re.sub(r"_v\d{4,5}$", "", text) for text in texts]  # as CUPTI adds, but cuMemFree_v2 is a name
     driver = np.array([*(text.startswith("cu") and not text.startswith("cuda") for text in texts), False])[name]
     driver = np.where(np.isin(found["eventClass"], (0, 1)), found["eventClass"] == 1, driver)
     return _on_host(found, (texts, name), driver.astype(np.int64), correlation=found["correlationId"])
@@ -251,7 +252,8 @@ def _ranges(database: Database, table: str, where: str) -> EventRows:
     texts, text = _nvtx_texts(database, table, where, found)
     kind, domain = found["eventType"], found["domainId"]
     names: dict[str, int] = {}
-    domains = _domains(texts, text, found)
+    naming = np.flatnonzero((kind == _DOMAIN) & (text >= 0))
+    domains = {of: texts[at] for of, at in zip(domain[naming].tolist(), text[naming].tolist(), strict=True)}
     marked, names_something = np.isin(kind, _MARKS), np.isin(kind, _NAMES)
     unending = ~marked & ~names_something & (found["end"] == ABSENT)
     parsed = [operator(each) for each in texts]
@@ -266,7 +268,7 @@ def _ranges(database: Database, table: str, where: str) -> EventRows:
     category = np.where(marked | unending, 2, np.where(is_operator[text], 0, 1))
     category[names_something] = -1
     sequence = np.where(category < 2, sequence_of[text], -1)
-    backward = np.array([*map(is_node, names), False])[name]
+    backward = np.array([*(is_backward(each) or is_autograd_node(each) for each in names), False])[name]
     args = {"sequence_number": sequence}
     forward = np.where(sequence >= 0, forward_threads(sequence, backward, thread_of(found["globalTid"])[1]), ABSENT)
     args |= {"fwd_thread_id": forward} if (sequence >= 0).any() else {}
@@ -286,11 +288,6 @@ def _nvtx_texts(database: Database, table: str, where: str, found: _Columns) -> 
     chosen = [text or registered.get(number, "") for text, number in written]
     number = np.fromiter((codes.setdefault(text, len(codes)) if text else -1 for text in chosen), np.int64, len(chosen))
     return list(codes), number
-
-
-def _domains(texts: Sequence[str], text: Array, found: _Columns) -> dict[int, str]:
-    rows = np.flatnonzero((found["eventType"] == _DOMAIN) & (text >= 0))
-    return {int(found["domainId"][row]): texts[text[row]] for row in rows.tolist()}
 
 
 def _add_collectives(database: Database, table: str, where: str, rows: EventRows) -> None:

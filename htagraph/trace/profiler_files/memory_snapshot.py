@@ -251,7 +251,6 @@ def _text(value: object) -> str:
 
 
 def _word(value: object) -> str:
-    """Return the name of a kind, state or action."""
     return _text(value)[:_MAX_WORD]
 
 

@@ -19,10 +19,7 @@ from typing import Any
 
 from htagraph.core.errors import HtagraphError, SelectionError, shown
 
-__all__ = [
-    "SETTINGS_KEY", "Plan", "TraceHandler", "execution_trace_into", "folder_of", "memory_snapshot_into", "plan_of",
-    "profile", "rank_in_group", "rank_of_process", "running", "trace_handler", "whole", "write_packed",
-]  # fmt: skip
+__all__ = ["SETTINGS_KEY", "Plan", "TraceHandler", "plan_of", "profile", "running", "trace_handler", "whole"]
 
 SETTINGS_KEY = "htagraph_profile"
 """Key in the trace under which a recording says how it was made."""
@@ -131,7 +128,6 @@ def _only_recording(torch: Any) -> Iterator[None]:  # noqa: ANN401
 
 
 def _torch() -> Any:  # noqa: ANN401
-    """Return PyTorch."""
     try:
         import torch.profiler
     except ImportError as error:
@@ -150,11 +146,8 @@ def _settings(torch: Any, plan: Plan, options: dict[str, Any]) -> dict[str, Any]
         msg = f"torch.profiler.profile of PyTorch {torch.__version__} has no option {', '.join(sorted(unknown))}"
         raise HtagraphError(msg)
     schedule = torch.profiler.schedule(wait=plan.wait, warmup=plan.warmup, active=plan.active, repeat=1)
-    chosen = {"schedule": schedule, "record_shapes": True}
-    sync_events = _sync_events(torch)
-    if sync_events is not None:
-        chosen["experimental_config"] = sync_events
-    return chosen | options
+    chosen = {"schedule": schedule, "record_shapes": True, "experimental_config": _sync_events(torch)}
+    return {name: value for name, value in chosen.items() if value is not None} | options
 
 
 def _with_captures(torch: Any, plan: Plan, schedule: Callable[[int], Any]) -> Callable[[int], Any]:  # noqa: ANN401

@@ -20,21 +20,15 @@ Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
 
 
 def cuda_graph(
-    state: State,
-    /,
-    *,
-    step: IntSelector = None,
-    start_us: float | None = None,
-    end_us: float | None = None,
+    state: State, /, *, step: IntSelector = None, start_us: float | None = None, end_us: float | None = None,
     rank: IntSelector = None,
-) -> State:
+) -> State:  # fmt: skip
     """Return the state in which the device work of a range is one CUDA graph.
 
     Inside the range, the launching threads take no time except for the first launch; all kernels start from this
     launch, with its latency. The order and the pauses of the streams, waits between streams and waits for data stay.
 
     Args:
-        state: the weights so far.
         step: the range is the annotations of these steps on each rank.
         start_us: the start of the range, in place of `step`, µs on the common clock since the job's first moment.
         end_us: end of the range, µs likewise.
@@ -82,7 +76,6 @@ def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
 def _windows(
     graph: DependencyGraph, step: IntSelector, start_us: float | None, end_us: float | None, rank: IntSelector
 ) -> list[Window]:
-    """Return the range on each rank it is on."""
     by_time = start_us is not None and end_us is not None
     if (step is None) != by_time or (step is not None and (start_us is not None or end_us is not None)):
         msg = "cuda_graph: give step=, or start_us= and end_us="
@@ -106,8 +99,7 @@ def _inside(graph: DependencyGraph, windows: list[Window]) -> tuple[np.ndarray, 
         SelectionError: nothing is launched in the range.
     """
     acts, time = graph.activities, graph.time
-    within = np.zeros(graph.vertex_count, np.bool_)
-    launching = np.zeros(graph.vertex_count, np.bool_)
+    within, launching = np.zeros((2, graph.vertex_count), np.bool_)
     on_host = ~acts.on_device & (acts.lane >= 0) & (acts.kind != ActivityKind.BOUNDARY)
     for number, low, high in windows:
         some = acts.of_rank(number)

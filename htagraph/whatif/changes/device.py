@@ -37,7 +37,6 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     (``record_shapes=True``) make it better.
 
     Args:
-        state: the weights so far.
         name: the product, such as ``"H100 SXM"`` or ``"NVIDIA A100-SXM4-80GB"``.
         recorded: the product that the job was recorded on, where the recording does not say it.
 

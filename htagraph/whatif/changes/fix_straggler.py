@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of, marked
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import middles, others_median
@@ -22,7 +22,6 @@ from htagraph.whatif.links import transfer_edges
 
 __all__ = ["fix_straggler"]
 
-_OWN_EDGES = edges_with("own")
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
 
@@ -65,7 +64,6 @@ def fix_straggler(
     have stays as well, unless it makes the steps of the straggler longer than theirs, and a note says how much stays.
 
     Args:
-        state: the weights so far.
         rank: the rank, or ``"auto"``: the rank that `htagraph.stragglers` names; if it names no rank, the rank that
             most waiting is charged to; and if no rank is charged, the rank whose fix makes the job shortest (on ties
             the lowest). A note says if no rank is slower than its peers beyond chance.
@@ -128,16 +126,16 @@ def _first_choice(graph: DependencyGraph, slow: SlowRanks | None) -> tuple[int |
 class _Work:
     """The own work of all ranks in units that can be compared: activities, and the host gaps before them."""
 
-    group: npt.NDArray[np.int64]
+    group: Ints
     """The number of the unit's peers, the same unit on several ranks; -1 for units that no other rank has."""
-    levels: tuple[npt.NDArray[np.int64], ...]
+    levels: tuple[Ints, ...]
     """What a unit is, from coarse to fine: device work, host work or data loading; its name; its place in a step."""
     rank: npt.NDArray[np.int32]
-    value: npt.NDArray[np.int64]
+    value: Ints
     """ns."""
-    activity: npt.NDArray[np.int64]
+    activity: Ints
     """-1 for gaps."""
-    vertex: npt.NDArray[np.int64]
+    vertex: Ints
     """-1 for activities."""
     steps: int
 
@@ -169,14 +167,14 @@ def _own_work(state: State) -> _Work:
     )  # fmt: skip
 
 
-def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+def _own_edges(graph: DependencyGraph) -> Mask:
     """Return True for each edge whose lag is own work of a rank."""
     edges = graph.edges
     talks = of_kinds(graph.activities.kind[edges.activity], COMMUNICATION)
-    return of_kinds(edges.kind, _OWN_EDGES) & (edges.activity >= 0) & ~talks
+    return of_kinds(edges.kind, edges_with("own")) & (edges.activity >= 0) & ~talks
 
 
-def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:
+def _typical(work: _Work, to: str) -> Ints:
     """Return how long each unit takes at most if its rank is typically as fast as the others, ns; -1 without peers.
 
     The ratio of a finer level replaces that of the coarser one where the two differ by more than chance.
@@ -209,7 +207,7 @@ def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:
     return aim
 
 
-def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowRanks, to: str) -> npt.NDArray[np.int64]:
+def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowRanks, to: str) -> Ints:
     """Return `aim` where the slow rank's steps exceed the others' by no more than chance.
 
     A rank that now and then loses its core takes the typical time for each kind of work, and yet longer for its steps.

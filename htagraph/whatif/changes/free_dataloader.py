@@ -13,7 +13,6 @@ def free_dataloader(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 
     """Return the state in which no rank waits for the data loader.
 
     Args:
-        state: the weights so far.
         **criteria: ``rank=`` and ``step=``; all of them by default.
 
     Raises:

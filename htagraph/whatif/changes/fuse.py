@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import marked
+from htagraph.core.arrays import Ints, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Activities, Edges
@@ -16,10 +15,6 @@ from htagraph.queries.weights import NEVER, State
 from htagraph.whatif.rewire import rewired
 
 __all__ = ["fuse"]
-
-_ENQUEUED = edges_with("enqueued")
-_FUSIBLE = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
-_CALL_WAITS = edges_with("call")
 
 
 def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of `DependencyGraph.select`
@@ -31,7 +26,6 @@ def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of 
     another stream.
 
     Args:
-        state: the weights so far.
         **criteria: which kernels; communication never fuses.
 
     Raises:
@@ -46,35 +40,28 @@ def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of 
     joins = marked(2 * after, graph.vertex_count)
     calls = _vanishing_calls(acts, after)
     gone = marked(calls, len(acts))
-    blocked = of_kinds(edges.kind, _CALL_WAITS) & gone[edges.target // 2]
-    stays = ~joins[edges.target] & ~blocked
+    stays = ~joins[edges.target] & ~(of_kinds(edges.kind, edges_with("call")) & gone[edges.target // 2])
     lag = np.where((edges.kind == EdgeKind.BODY) & gone[edges.activity], 0, state.lag)[stays]
     kept = edges.take(stays)
-    ends = kept.source % 2 == 1
-    source = np.where(ends, 2 * last[kept.source // 2] + 1, kept.source).astype(np.int32)
-    kept = replace(kept, source=source)
+    source = np.where(kept.source % 2 == 1, 2 * last[kept.source // 2] + 1, kept.source)
+    kept = replace(kept, source=source.astype(np.int32))
     chain = Edges.of(2 * before + 1, 2 * after, 0, EdgeKind.STREAM, Provenance.ORDER)
-    gap = state.gap.copy()
-    gap[2 * after] = 0
     runs = len(np.setdiff1d(before, after))
     note = f"fuse: {runs + len(after)} kernels became {runs}; {len(calls)} launch calls vanished"
-    state = replace(state, gap=gap, notes=(*state.notes, note))
+    state = replace(state, gap=np.where(joins, 0, state.gap)).with_note(note)
     return rewired(state, Edges.concatenate([kept, chain]), np.concatenate([lag, chain.lag]), "fuse")
 
 
-def _pairs(
-    state: State, selected: npt.NDArray[np.int64], criteria: dict[str, Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _pairs(state: State, selected: Ints, criteria: dict[str, Any]) -> tuple[Ints, Ints]:
     """Return the selected neighbours (the one before, the one after) by stream and time."""
     acts, edges = state.graph.activities, state.graph.edges
-    chosen = np.zeros(len(acts), np.bool_)
-    chosen[selected] = of_kinds(acts.kind[selected], _FUSIBLE)
+    chosen = marked(selected, len(acts)) & of_kinds(acts.kind, (ActivityKind.COMPUTATION, ActivityKind.MEMORY))
     work = np.flatnonzero(acts.on_device)
     work = work[np.lexsort((acts.start[work], acts.lane[work]))]
     before, after = work[:-1], work[1:]
     previous = np.full(len(acts), -1, np.int64)
     previous[after] = before
-    other = ~of_kinds(edges.kind, _ENQUEUED) & (edges.target % 2 == 0) & (state.lag > NEVER)
+    other = ~of_kinds(edges.kind, edges_with("enqueued")) & (edges.target % 2 == 0) & (state.lag > NEVER)
     other &= edges.source // 2 != previous[edges.target // 2]
     waits = marked(edges.target[other] // 2, len(acts))
     fits = chosen[before] & chosen[after] & ~waits[after]
@@ -89,7 +76,7 @@ def _pairs(
     return before[fits], after[fits]
 
 
-def _vanishing_calls(acts: Activities, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _vanishing_calls(acts: Activities, after: Ints) -> Ints:
     """Return the launch calls whose kernels are all fused with kernels launched before."""
     calls = acts.cause[after]
     calls = np.unique(calls[(calls >= 0) & (acts.kind[calls] == ActivityKind.LAUNCH)])

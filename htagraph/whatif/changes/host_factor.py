@@ -11,7 +11,6 @@ def host_factor(state: State, /, factor: float) -> State:
     """Return the state in which host work takes `factor` times as long, as on the host that a new device comes with.
 
     Args:
-        state: the weights so far.
         factor: at least 0; 0.5 is a host twice as fast.
 
     Raises:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind
 from htagraph.queries.weights import NEVER, State, of_kind, own_time, weighed, with_factor
 
 __all__ = ["infinite_gpu"]
-
-_DEVICE = tuple(kind.label for kind in ActivityKind if kind.on_device and kind != ActivityKind.COMMUNICATION)
 
 
 def infinite_gpu(state: State) -> State:
     """Return the state in which kernels, copies and the device's own pauses take no time; transfers between ranks do.
 
-    Args:
-        state: the weights so far.
-
     Raises:
         SelectionError: the job has no device work.
     """
-    state = with_factor(state, own_time(state, {"kind": _DEVICE}), 0.0)
+    kinds = tuple(kind.label for kind in DEVICE if kind != ActivityKind.COMMUNICATION)
+    state = with_factor(state, own_time(state, {"kind": kinds}), 0.0)
     pauses = of_kind(state.graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
     rows = np.flatnonzero(pauses & (state.lag > NEVER))
     return weighed(state, rows, np.minimum(state.lag[rows], 0))

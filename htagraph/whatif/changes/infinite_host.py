@@ -10,23 +10,17 @@ from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]
 
-_HOST = tuple(kind for kind, each in EDGES.items() if each.cause)
-
 
 def infinite_host(state: State) -> State:
     """Return the state in which the host takes no time at all; the host still waits for the device, and for data.
 
     Work of host threads, the gaps between it, launch latency and the return from blocking calls take no time, nor do
     pauses of streams that waited for interrupted calls. A collective on the host is a transfer and stays.
-
-    Args:
-        state: the weights so far.
     """
-    graph = state.graph
-    edges = graph.edges
+    graph, edges = state.graph, state.graph.edges
     on_host = np.repeat(~graph.activities.on_device, 2)
     own = of_kind(graph, EdgeKind.BODY) & on_host[edges.target]
-    own |= of_kind(graph, *_HOST)
+    own |= of_kind(graph, *(kind for kind, each in EDGES.items() if each.cause))
     rows = np.flatnonzero(own & (state.lag > NEVER))
     gone = on_host & ~of_kinds(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
     gone |= graph.gap_kind == GapKind.LAUNCH_EXCESS

@@ -10,26 +10,16 @@ from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["inject"]
 
-_HIDDEN = (
-    "nothing waited for the data loader's workers, so the recording does not show how long they take per batch; "
-    "only the time to fetch a batch changes"
-)
 _KINDS = {"kernels": ActivityKind.COMPUTATION.label, "host": "host"}
 
 
 def inject(
-    state: State,
-    /,
-    *,
-    rank: int,
-    factor: float,
-    kind: Literal["kernels", "host", "loader"] = "kernels",
+    state: State, /, *, rank: int, factor: float, kind: Literal["kernels", "host", "loader"] = "kernels",
     **criteria: Any,  # noqa: ANN401 - those of graph.select
-) -> State:
+) -> State:  # fmt: skip
     """Return the state in which one rank is slower, or faster where the factor is below 1.
 
     Args:
-        state: the weights so far.
         rank: the rank.
         factor: the factor of the durations; at least 0.
         kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its waits for
@@ -43,7 +33,10 @@ def inject(
     if kind == "loader":
         time = loader_time(state, {"rank": rank} | criteria)
         if factor > 1 and is_hidden(state.graph, time):
-            state = state.with_note(_HIDDEN)
+            state = state.with_note(
+                "nothing waited for the data loader's workers, so the recording does not show how long they take per "
+                "batch; only the time to fetch a batch changes"
+            )
         return with_factor(state, time, factor)
     if not isinstance(kind, str) or kind not in _KINDS:
         msg = f"kind={kind!r}: choose from kernels, host, loader"

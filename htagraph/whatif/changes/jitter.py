@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Ints, coded
 from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import ChangeError, Jitter, OwnTime, State, checked, of_kind, own_time, with_factor
 from htagraph.whatif.rewire import with_scope_note
@@ -29,7 +29,6 @@ def jitter(state: State, /, *, sigma: float, runs: int = 100, seed: int = 0, **c
     ``samples_ns``, ``p50_ns`` and ``p99_ns``, and for the mean step in ``step_samples_ns`` and so on.
 
     Args:
-        state: the weights so far.
         sigma: relative standard deviation of the factors, at least 0.
         runs: how many runs, at least 1.
         seed: the same seed draws the same numbers.
@@ -59,12 +58,11 @@ def drawn(state: State) -> Iterator[State]:
         yield one
 
 
-def _owners(state: State, time: OwnTime) -> npt.NDArray[np.int64]:
+def _owners(state: State, time: OwnTime) -> Ints:
     """Return the number of the draw for each edge and then for each gap: one per activity, per collective, per gap."""
     edges = state.graph.edges
     by = edges.activity[time.edges]
     shared = of_kind(state.graph, *TRANSFERS)[time.edges]
     by[shared] = edges.source[time.edges[shared]] >> 1  # the JOIN
-    _, number = np.unique(by, return_inverse=True)
-    number = number.ravel()
+    number = coded(by)
     return np.concatenate((number, int(number.max(initial=-1)) + 1 + np.arange(len(time.gaps))))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Ints
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges, Lane
@@ -26,7 +27,6 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     such as a kernel that reads what the kernel before it wrote, no longer waits.
 
     Args:
-        state: the weights so far.
         stream: id of the stream, an existing or a new one.
         **criteria: which work; host activities among it stay on their threads.
 
@@ -63,9 +63,7 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     return with_other_edges(state.with_note(note), stays, chain, "move_to_stream", activities=moved, lanes=lanes)
 
 
-def _moved(
-    graph: DependencyGraph, rows: npt.NDArray[np.int64], stream: int
-) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
+def _moved(graph: DependencyGraph, rows: Ints, stream: int) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
     """Return (the lane of every activity, all lanes) once `rows` are on the stream."""
     lanes = list(graph.lanes)
     number = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(lanes) if lane.stream >= 0}
@@ -80,7 +78,7 @@ def _moved(
     return lane, tuple(lanes)
 
 
-def _predecessors(graph: DependencyGraph, acts: Activities, lanes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _predecessors(graph: DependencyGraph, acts: Activities, lanes: npt.NDArray[np.int32]) -> Ints:
     """Return the work before each on its stream in the order of launches, -1 for the first and on other lanes."""
     before = np.full(len(acts), -1, np.int64)
     work = launch_order(graph, np.flatnonzero(acts.on_device & np.isin(acts.lane, lanes)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.statistics import middles
 from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
 from htagraph.whatif.links import Transfers, fitted, transfers
 
@@ -19,7 +20,6 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     the link follow ring algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
 
     Args:
-        state: the weights so far.
         latency_us: latency of a collective, µs; None keeps the measured one.
         bandwidth_gb_s: bandwidth of a rank, GB/s (10^9 bytes per second); None keeps the measured one.
 
@@ -46,11 +46,8 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     else:
         measured = _measured(job_transfers, lag)
         model = measured[:, 0] + job_transfers.moved * measured[:, 1]
-        own = (
-            measured[:, 0] if latency is None else np.full(len(lag), latency),
-            measured[:, 1] if per_byte is None else np.full(len(lag), per_byte),
-        )
-        other = own[0] + job_transfers.moved * own[1]
+        slope = measured[:, 1] if per_byte is None else per_byte
+        other = (measured[:, 0] if latency is None else latency) + job_transfers.moved * slope
     ratio = np.divide(lag, model, out=np.ones(len(lag)), where=model > 0)
     new = np.where(known & (lag > 0), np.rint(ratio * other), lag).astype(np.int64) + spread
     if not known.all():
@@ -62,9 +59,7 @@ def _usual(job_transfers: Transfers, lag: np.ndarray) -> np.ndarray:
     """Return the usual time of each transfer, ns: the mean for its (group, op) and size, with outliers clipped."""
     _, member = np.unique(np.stack([job_transfers.label, job_transfers.moved]), axis=1, return_inverse=True)
     member = member.ravel()
-    order = np.lexsort((lag, member))
-    first = np.searchsorted(member[order], np.arange(int(member.max()) + 2))
-    median = lag[order][(first[:-1] + first[1:]) // 2][member]
+    median = middles(lag, member)[1]
     usual: np.ndarray = np.bincount(member, np.clip(lag, median / 2, median * 2)) / np.bincount(member)
     return usual[member]
 

@@ -16,9 +16,6 @@ def no_interruptions(state: State) -> State:
     activities takes no time. The pause of a stream that waited for work of an interrupted launch takes no time either;
     see `queries.interruptions`.
 
-    Args:
-        state: the weights so far.
-
     Raises:
         SelectionError: no host thread was interrupted.
     """

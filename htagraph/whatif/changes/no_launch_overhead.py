@@ -19,14 +19,12 @@ def no_launch_overhead(state: State, /, **criteria: Any) -> State:  # noqa: ANN4
     The operators around the calls keep their time, and a blocking copy still waits.
 
     Args:
-        state: the weights so far.
         **criteria: which launches, such as ``rank=``, ``step=``, ``op=``; all by default.
 
     Raises:
         SelectionError: there are no such launches.
     """
-    graph = state.graph
-    edges = graph.edges
+    graph, edges = state.graph, state.graph.edges
     calls = activities_of(state, {"kind": ActivityKind.LAUNCH.label} | criteria)
     calls[:-1] &= graph.activities.kind == ActivityKind.LAUNCH
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import joined
+from htagraph.core.arrays import Ints, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -24,7 +23,6 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     threads (gloo) goes on when the collective has ended.
 
     Args:
-        state: the weights so far.
         group: glob on the labels of process groups, or on the names of communication of no known group; None means
             all.
 
@@ -47,7 +45,7 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     return with_other_edges(state, None, new, "no_overlap")
 
 
-def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
+def _on_hosts(state: State, rows: Ints) -> State:
     """Return the state where the thread that asks for communication on host threads waits for its end."""
     graph = state.graph
     edge = asked_at(graph, rows)
@@ -61,9 +59,7 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
     return with_other_edges(state, None, new, "no_overlap")
 
 
-def _in_line(
-    graph: DependencyGraph, rank: int, rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _in_line(graph: DependencyGraph, rank: int, rows: Ints) -> tuple[Ints, Ints]:
     """Return (work, work that waits for its end): each collective between its neighbours on every computing stream."""
     acts = graph.activities
     of_rank = acts.of_rank(rank)

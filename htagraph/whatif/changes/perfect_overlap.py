@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import marked
+from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import collective_members, first_gradient, waits_for, with_other_edges
+from htagraph.whatif.rewire import STILL_WAITING, collective_members, first_gradient, waits_for, with_other_edges
 
 __all__ = ["perfect_overlap"]
-
-_WAIT_EDGES = edges_with("work")
-_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.JOIN)
 
 
 def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
@@ -34,7 +30,6 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     work before the optimizer's next step need not wait. For other communication on host threads nothing waits any more.
 
     Args:
-        state: the weights so far.
         group: glob on the labels of process groups, or on the names of communication of no known group; None means all.
 
     Raises:
@@ -47,22 +42,20 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     return _on_hosts(state, rows[~on_device]) if not on_device.all() else state
 
 
-def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
+def _on_devices(state: State, rows: Ints) -> State:
     graph = state.graph
     acts, edges = graph.activities, graph.edges
     collective = marked(rows, len(acts))
-    waits = of_kinds(edges.kind, _WAIT_EDGES) & collective[edges.source // 2]
     target = edges.target // 2
-    other = ~of_kinds(acts.kind[target], (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.STEP))
-    vanish = waits & other
+    vanish = of_kinds(edges.kind, edges_with("work")) & collective[edges.source // 2]
+    vanish &= ~of_kinds(acts.kind[target], STILL_WAITING)
     freed = np.unique(target[vanish & (edges.kind == EdgeKind.STREAM) & (edges.target % 2 == 0)])
-    chains = _chains(graph, collective, freed)
-    vanished = int(vanish.sum())
-    note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({vanished} waits vanished)"
+    chains, count = _chains(graph, collective, freed), int(vanish.sum())
+    note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({count} waits vanished)"
     return with_other_edges(state.with_note(note), ~vanish, chains, "perfect_overlap")
 
 
-def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
+def _on_hosts(state: State, rows: Ints) -> State:
     graph = state.graph
     edge = asked_at(graph, rows)
     known = edge >= 0
@@ -83,7 +76,7 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
     return with_other_edges(state.with_note(note), ~vanish, begin, "perfect_overlap")
 
 
-def _chains(graph: DependencyGraph, collective: npt.NDArray[np.bool_], freed: npt.NDArray[np.int64]) -> Edges:
+def _chains(graph: DependencyGraph, collective: Mask, freed: Ints) -> Edges:
     """Return STREAM edges that keep the order on streams: among other work up to `freed`, and in communication."""
     acts = graph.activities
     lanes = np.unique(acts.lane[freed])

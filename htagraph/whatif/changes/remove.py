@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import marked
+from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.kinds import ADDED, COMMUNICATION, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_collective_call, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -33,14 +32,12 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     stretches prepared the call.
 
     Args:
-        state: the weights so far.
         **criteria: which activities; see `DependencyGraph.select`.
 
     Raises:
         SelectionError: nothing meets the criteria; the error names activities that would.
     """
-    graph = state.graph
-    edges = graph.edges
+    graph, edges = state.graph, state.graph.edges
     chosen = activities_of(state, criteria)
     time, before_change = own_time(state, criteria, loader=True), state
     state = with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
@@ -63,7 +60,7 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     return released(without_waits(state, blocking), (into & waits) | meets)
 
 
-def _with_backward_note(state: State, chosen: npt.NDArray[np.bool_], criteria: dict[str, Any]) -> State:
+def _with_backward_note(state: State, chosen: Mask, criteria: dict[str, Any]) -> State:
     """Return the state with a note on the backward pass of what was removed, where that stays."""
     graph = state.graph
     forward = criteria.get("op") or criteria.get("name")
@@ -80,7 +77,7 @@ def _with_backward_note(state: State, chosen: npt.NDArray[np.bool_], criteria: d
     )
 
 
-def _without_communication(state: State, chosen: npt.NDArray[np.bool_]) -> State:
+def _without_communication(state: State, chosen: Mask) -> State:
     """Return the state without the communication that removed operators asked for; it is marked in `chosen`."""
     graph = state.graph
     kind = graph.activities.kind
@@ -95,7 +92,7 @@ def _without_communication(state: State, chosen: npt.NDArray[np.bool_]) -> State
     return with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
 
 
-def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
+def _without_calls(state: State, chosen: Mask) -> State:
     """Return the state without operators around nothing but removed ones, and without the pauses for their calls."""
     graph = state.graph
     kind, tree = graph.activities.kind, graph.tree
@@ -113,7 +110,7 @@ def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
     return _with_merged_pauses(state, gone)
 
 
-def _with_merged_pauses(state: State, gone: npt.NDArray[np.int64]) -> State:
+def _with_merged_pauses(state: State, gone: Ints) -> State:
     """Return the state where of the pauses around a removed activity, or a row of them, only the longest stays."""
     graph = state.graph
     behind = np.full(graph.vertex_count, -1, np.int64)
@@ -123,8 +120,7 @@ def _with_merged_pauses(state: State, gone: npt.NDArray[np.int64]) -> State:
     gone = gone[np.lexsort((graph.time[2 * gone], graph.activities.lane[gone]))]
     if not len(gone):
         return state
-    opens = np.ones(len(gone), np.bool_)
-    opens[1:] = behind[2 * gone[:-1] + 1] != 2 * gone[1:]
+    opens = np.append(True, behind[2 * gone[:-1] + 1] != 2 * gone[1:])
     row = np.cumsum(opens) - 1
     last = np.append(opens[1:], True)
     vertices = np.concatenate((2 * gone, behind[2 * gone[last] + 1]))
@@ -136,7 +132,7 @@ def _with_merged_pauses(state: State, gone: npt.NDArray[np.int64]) -> State:
     return weighed(state, np.zeros(0, np.int64), 0, vertices[ends[~keep]])
 
 
-def _launching_only(graph: DependencyGraph, work: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _launching_only(graph: DependencyGraph, work: Ints) -> Ints:
     """Return the calls that launched some of this device work and no other."""
     acts = graph.activities
     launched = np.bincount(acts.cause[acts.on_device & (acts.cause >= 0)], minlength=len(acts))

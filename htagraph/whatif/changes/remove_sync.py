@@ -22,7 +22,6 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
     A copy of pageable memory to the device still blocks. One to the host need not, where its result is read later.
 
     Args:
-        state: the weights so far.
         **criteria: which calls, such as ``name="cudaStreamSynchronize"`` or ``op="aten::item"``; all by default.
 
     Raises:

@@ -20,7 +20,6 @@ def scale(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa:
     ranks.
 
     Args:
-        state: the weights so far.
         factor: at least 0; 0 removes the time, 1 changes nothing.
         **criteria: which activities; see `DependencyGraph.select`. None means all.
 

@@ -9,8 +9,6 @@ from htagraph.queries.weights import State, checked, own_time, taken_away, with_
 
 __all__ = ["scale_network"]
 
-_COMMUNICATION = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICATION.label)
-
 
 def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which transfers take `factor` times as long; waits between ranks are derived.
@@ -21,7 +19,6 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
     (`factor` 0).
 
     Args:
-        state: the weights so far.
         factor: at least 0; 0.5 is a network twice as fast.
         **criteria: which communication, such as ``rank=`` or ``name=``; all of it by default.
 
@@ -29,5 +26,6 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
         SelectionError: there is no such communication, or the factor is negative or not finite.
     """
     factor = checked(factor, "factor")
-    time = own_time(state, {"kind": _COMMUNICATION} | criteria)
+    kinds = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICATION.label)
+    time = own_time(state, {"kind": kinds} | criteria)
     return with_factor(state, time if factor else taken_away(state, time), factor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -57,7 +57,6 @@ def scale_ranks(
     open. Nothing is known of networks that are slower between nodes than within: add ``.network()`` for that.
 
     Args:
-        state: the weights so far.
         n: number of ranks.
         groups: glob on the labels of the process groups that grow, for jobs where only the data-parallel groups do.
         strong: share the work among the ranks: `n` and `data` the batch, `tensor` and `pipeline` the model.
@@ -76,9 +75,8 @@ def scale_ranks(
         >>> job.scale_ranks(16).run().speedup < job.scale_ranks(8).run().speedup < 1
         True
     """
-    axes: dict[Axis, int] = {
-        axis: _whole(sizes[axis], axis) for axis in ("data", "tensor", "pipeline") if axis in sizes
-    }
+    every: tuple[Axis, ...] = get_args(Axis)
+    axes = {axis: _whole(sizes[axis], axis) for axis in every if axis in sizes}
     if (n is None) == (not axes):
         msg = "scale_ranks: give either a number of ranks, or some of data=, tensor= and pipeline="
         raise ChangeError(msg)

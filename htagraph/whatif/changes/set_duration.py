@@ -28,7 +28,6 @@ def set_duration(state: State, /, *, ns: float, **criteria: Any) -> State:  # no
     becomes `ns` and its wait is derived; device work, and communication without known partners, takes `ns` as a whole.
 
     Args:
-        state: the weights so far.
         ns: at least 0.
         **criteria: which activities; see `DependencyGraph.select`. Regions have no duration of their own.
 

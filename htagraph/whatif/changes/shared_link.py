@@ -18,7 +18,6 @@ def shared_link(state: State, /, *, on: bool = True) -> State:
     host's network, transfers of devices share nothing, and the interval of the outcome covers both readings.
 
     Args:
-        state: the weights so far.
         on: True for one link per host (or per device), False for transfers that do not slow each other down.
     """
     return replace(state, shared_link=bool(on))

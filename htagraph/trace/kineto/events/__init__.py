@@ -128,7 +128,6 @@ def parse_event(raw: Mapping[str, Any]) -> Event:
 
 
 def _model(raw: Mapping[str, Any]) -> type[Event]:
-    """Return the model of an event of a file."""
     phase = str(raw.get("ph"))
     if phase in ("i", "I"):  # the format's older letter too
         return _INSTANTS.get(str(raw.get("name")).partition(":")[0], base.UnknownEvent)

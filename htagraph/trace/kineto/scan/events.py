@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Ints
 from htagraph.core.compiled import njit
 from htagraph.trace.kineto.scan.grammar import (
     DECIMAL,
@@ -349,7 +349,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 of Computer Programming, 6.4. Doubled, it would be even, and spread worse; it changes times only."""
 
 
-def key_table(keys: Sequence[tuple[str, int]]) -> npt.NDArray[np.int64]:
+def key_table(keys: Sequence[tuple[str, int]]) -> Ints:
     """Return the table of (key, kind of its values); a key's number is its position.
 
     Example:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import njit
 from htagraph.trace.kept import Frames
 from htagraph.trace.kineto.decode import UNDECODABLE
@@ -237,7 +237,6 @@ class Scanner:
         return arguments, odd
 
     def _decode(self) -> None:
-        """Decode the tokens that are new."""
         while len(self._values) < len(self._texts):
             try:
                 self._values.append(msgspec.json.decode(self._texts.text(len(self._values))))
@@ -319,8 +318,8 @@ class EventTexts:
     """The events of a text, each as the JSON that it is."""
 
     text: bytes
-    starts: npt.NDArray[np.int64]
-    stops: npt.NDArray[np.int64]
+    starts: Ints
+    stops: Ints
 
     def __len__(self) -> int:
         """Number of events."""
