@@ -68,8 +68,11 @@ class Runs:
         """
         if (self.covers[edges] & (lags < 0)).any() or ((gaps < 0) & (self.gap[vertices] >= 0)).any():
             return None
-        less = np.concatenate((self.lag[edges] - lags, self.gap[vertices] - gaps))
-        length, pause = self._without(self.owners(edges, vertices), less)
+        length, pause = self.length.copy(), self.pause.copy()
+        owner = np.concatenate((self.run[edges], self.run_of_gap[vertices]))
+        change = np.concatenate((lags - self.lag[edges], gaps - self.gap[vertices]))
+        np.add.at(length, owner[owner >= 0], change[owner >= 0])
+        np.add.at(pause, -2 - owner[owner < -1], change[owner < -1])
         if waits is None:
             return self._scheduled(length, pause)
         joins = np.arange(len(pause), dtype=np.int32)
@@ -86,21 +89,12 @@ class Runs:
         offsets, entering = counting_order(targets, len(pause))
         return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
 
-    def owners(self, edges: Array, vertices: Array) -> Array:
-        """Return which run has the lag of each edge, and then the gap of each vertex; see `run_of_gap`."""
-        return np.concatenate((self.run[edges], self.run_of_gap[vertices]))
-
-    def after(self, owner: Array, amount: Array) -> Array:
-        """Return when each join happens without some amounts of time, ns, each of the run or join that has it.
+    def after(self, rows: Array, amount: Array, owner: Array) -> Array:
+        """Return when each join happens without some rows of amounts of time, ns; `owner` has them as in `run_of_gap`.
 
         No end that is left out may be the last one then.
         """
-        return self._scheduled(*self._without(owner, amount))
-
-    def _without(self, owner: Array, amount: Array) -> tuple[Array, Array]:
-        length, pause = self.length.copy(), self.pause.copy()
-        _take(length, pause, for_reading(owner, np.int32), for_reading(amount, np.int64))
-        return length, pause
+        return self._shorter(0.0, (rows, np.zeros(len(rows), np.int64), amount, owner))
 
     def multiplied(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> Array:
         """Return when each join happens if some lags and gaps are multiplied, each rounded to whole ns.
@@ -108,8 +102,15 @@ class Runs:
         Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
         multiplied, too.
         """
-        time = np.maximum(np.concatenate((self.lag[edges] - fixed, self.gap[gaps])), 0)
-        return self.after(self.owners(edges, gaps), time - np.rint(time * factor).astype(np.int64))
+        of_gaps = gaps, np.zeros(len(gaps), np.int64), self.gap, self.run_of_gap
+        return self._shorter(factor, (edges, fixed, self.lag, self.run), of_gaps)
+
+    def _shorter(self, factor: float, *times: tuple[Array, Array, Array, Array]) -> Array:
+        length, pause = self.length.copy(), self.pause.copy()
+        for *numbers, owner in times:
+            rows, fixed, time = (for_reading(each, np.int64) for each in numbers)
+            _shorten(length, pause, rows, fixed, time, for_reading(owner, np.int32), factor)
+        return self._scheduled(length, pause)
 
     def _scheduled(self, length: Array, pause: Array) -> Array:
         joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
@@ -237,10 +238,14 @@ def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 
 @njit(cache=True, nogil=True)
-def _take(length: Array, pause: Array, owner: Array, amount: Array) -> None:
-    """Take some amounts off the runs and joins that have them."""
-    for i in range(len(owner)):
-        if owner[i] >= 0:
-            length[owner[i]] -= amount[i]
-        elif owner[i] < -1:
-            pause[-2 - owner[i]] -= amount[i]
+def _shorten(  # noqa: PLR0913, PLR0917 - times as arrays
+    length: Array, pause: Array, rows: Array, fixed: Array, time: Array, owner: Array, factor: float
+) -> None:
+    """Take what is saved of some rows of times off the runs and joins that have them."""
+    for i in range(len(rows)):
+        number, part = owner[rows[i]], time[rows[i]] - fixed[i]
+        saved = part - np.int64(np.rint(part * factor))
+        if part > 0 and number >= 0:
+            length[number] -= saved
+        elif part > 0 and number < -1:
+            pause[-2 - number] -= saved

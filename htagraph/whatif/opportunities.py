@@ -64,8 +64,6 @@ TABLE = Table(
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """What was tried."""
-
     gain: int
     """How much shorter the job is if it takes no time, ns."""
     candidate: Candidate

@@ -176,14 +176,16 @@ def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tup
         made = runs_with(graph, *least).reweighted(state.lag, state.gap, state.head)
         assert made is not None  # nothing that covered an end with less covers it no more
         runs = made
-    owner = np.concatenate((runs.run, runs.run_of_gap))[at]
+    owner, order = np.concatenate((runs.run, runs.run_of_gap))[at], np.argsort(mask, kind="stable")
+    starts = run_starts(mask[order])
+    by_mask = list(zip(mask[order][starts].tolist(), np.split(order, starts[1:]), strict=True))
     spans, steps = graph.step_spans, gain_steps(graph)
     marks = np.concatenate((spans.start, spans.end))
     places, time = runs.place[marks], np.zeros(graph.vertex_count, np.int64)
 
     def length(which: tuple[int, ...]) -> float:
-        taken = (mask & sum(1 << each for each in which)) != 0
-        moments = runs.after(owner[taken], amount[taken])
+        chosen = sum(1 << each for each in which)
+        moments = runs.after(np.concatenate([rows for bits, rows in by_mask if bits & chosen]), amount, owner)
         if steps <= 1:
             return float(moments[runs.last].max() - graph.origin_ns)
         time[marks] = moments[places]

@@ -223,7 +223,6 @@ def _open_chunks(time: Array, outer: Array, least: float, opens: Array) -> None:
 
 
 def _by_category(time: Mapping[int, int]) -> dict[str, Any]:
-    """Return times by category, ns, as arguments of a slice."""
     return {f"{CATEGORIES[code]}_us": us(each) for code, each in time.items()}
 
 

@@ -102,7 +102,6 @@ class RecordedPackets(RecordedEvents):
             yield Values(self._pid, name, str(series), COUNT, np.array([moment]), np.array([number]))
 
     def _track_names(self) -> Iterator[RawEvent]:
-        """Yield the name of the rank, and the names and the order of its tracks."""
         several = len({lane.device for lane in self._lanes.values() if lane.device >= 0}) > 1
         yield metadata("process_name", self._pid, 0, name=f"rank {self._original.rank}")
         order = sorted((self._sort_key(*place), number) for place, number in self._places.items())
@@ -382,7 +381,6 @@ class MergedJob:
         return on_path
 
     def _header(self) -> dict[str, Any]:
-        """Return the root keys on which all files agree."""
         headers = [original.header for original in self.originals]
         first = headers[0].items() if headers else ()
         agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}

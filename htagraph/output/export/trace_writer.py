@@ -298,7 +298,6 @@ def writable(text: Array) -> Array:
 
 
 def _size(kind: int, values: Array, bounds: Array) -> int:
-    """Return how many bytes a column takes at most."""
     if kind == _TEXT:
         return int(np.diff(bounds)[values[values >= 0]].sum())
     if kind == SPAN:

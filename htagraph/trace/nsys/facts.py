@@ -111,7 +111,6 @@ def _has_shapes(database: Database) -> bool:
 
 
 def _written(database: Database) -> dict[str, Any]:
-    """Return the small tables of names and values."""
     tables = ("META_DATA_CAPTURE", "META_DATA_EXPORT", "TARGET_INFO_SYSTEM_ENV")
     written: dict[str, Any] = {table: found for table in tables if (found := _pairs(database, table))}
     written.get("TARGET_INFO_SYSTEM_ENV", {}).pop(_ENVIRONMENT, None)  # it may hold passwords
