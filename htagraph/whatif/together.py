@@ -185,7 +185,8 @@ def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tup
 
     def length(which: tuple[int, ...]) -> float:
         chosen = sum(1 << each for each in which)
-        moments = runs.after(np.concatenate([rows for bits, rows in by_mask if bits & chosen]), amount, owner)
+        rows = [rows for bits, rows in by_mask if bits & chosen]
+        moments = runs.after(np.concatenate(rows) if rows else order[:0], amount, owner)
         if steps <= 1:
             return float(moments[runs.last].max() - graph.origin_ns)
         time[marks] = moments[places]

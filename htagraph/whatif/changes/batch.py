@@ -129,7 +129,7 @@ def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
     known = operator >= 0
     call[known] = shaped.number[np.searchsorted(shaped.activity, operator[known])]
     _refuse_unknown(graph, table, call)
-    counts = np.bincount(call[known], minlength=len(shaped.calls)).tolist()
+    counts = np.minimum(np.bincount(call[known], minlength=len(shaped.calls)), 1).tolist()
     size = before if before is not None else _found([*zip(shaped.calls, counts, strict=True)])
     size = int(checked(size, "before", least=1, most=_MOST))
     layout = layout_of(shaped.calls, size)
