@@ -37,7 +37,7 @@ from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, unt
 __all__ = [
     "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "Unsure", "checked", "edges_into", "edges_of", "end_spread",
     "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away",
-    "time_of", "waiting", "weighed", "with_factor", "without_waits",
+    "time_of", "waiting", "weighed", "with_factor", "with_factors", "without_waits",
 ]  # fmt: skip
 
 NEVER = -(1 << 60)
@@ -290,6 +290,15 @@ def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
         gap = gap.copy()
         gap[time.gaps] = _times(gap[time.gaps], for_gaps)
     return replace(state, lag=lag, gap=gap)
+
+
+def with_factors(state: State, rows: Array, factor: Array, low: Array, high: Array) -> State:
+    """Return the state in which each activity of `rows` takes `factor` times as long, give or take `low` and `high`."""
+    count, factors = len(state.graph.activities), np.ones(len(state.graph.activities) + 1)
+    factors[rows] = factor
+    time = time_of(state, factors != 1, loader=False, outside=np.zeros(count, np.bool_))
+    changed = with_factor(state, replace(time, gaps=time.gaps[:0]), factors[state.graph.edges.activity[time.edges]])
+    return replace(changed, unsure=(*state.unsure, Unsure(rows, low, high)))
 
 
 def taken_away(state: State, time: OwnTime) -> OwnTime:

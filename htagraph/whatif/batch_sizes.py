@@ -5,9 +5,8 @@ accumulated, and where optimizers write. Every other tensor has one dimension th
 (batch × sequence, batch × heads): that which is exactly the batch, or else the outermost one of a tensor that holds as
 many elements as one with the batch itself (a view), or else one whose size other tensors have as their batch.
 
-The recorded batch is the size that explains the most tensors so. A sequence explains as many as a batch does; the
-sequence is what attention compares with itself (scores end in it twice), and the batch is the outermost dimension of
-attention's inputs, and of the integers that a job reads (tokens, labels).
+The recorded batch is the size that explains most tensors so. A sequence explains as many: attention compares it with
+itself (scores end in it twice), and the batch is the outermost dimension of attention's inputs and of tables of tokens.
 """
 
 from __future__ import annotations
@@ -28,12 +27,9 @@ __all__ = ["BatchLayout", "layout_of", "recorded_batch", "resized_calls"]
 _EXPLAINED = 0.98
 """A size explains shapes as well as another one does if it explains this share of as many. Chosen: the rest are masks
 and tables of positions. Doubled, no batch would be found."""
-_PLAUSIBLE = 0.8
-"""So many times the share of the size that explains most is enough, where attention says which size is the batch.
-Chosen: a sequence has tensors of its own, such as tables of positions. Doubled, what explains most is taken."""
 _MOSTLY = 0.6
-"""A batch explains at least this share of a job's tensors; it is 1 if as many of those of three dimensions or more
-begin with 1. Chosen: masks and tables of positions begin with 1 as well. Doubled, no job has a batch."""
+"""A batch explains this share of a job's tensors, and of what the best size explains where attention says which; it is
+1 if as many deep ones begin with 1. Chosen: masks and positions do so, too. Doubled, no job has a batch."""
 _OUTER = 2
 """The batch is one of so many outermost dimensions: batch first, or sequence first. Doubled, images' heights count."""
 Shape: TypeAlias = tuple[int, ...]
@@ -99,8 +95,8 @@ def layout_of(calls: Iterable[Call], batch: int) -> BatchLayout:
         >>> [layout.batch_dimension(shape) for shape in ((8, 16, 64), (128, 64), (64, 64), (128,))]
         [0, 0, None, 0]
     """
-    calls = list(calls)
-    return _layout(_activations(calls, parameters := _parameters(calls)), parameters, batch)
+    parameters = _parameters(calls := [*calls])
+    return _layout(_activations(calls, parameters), parameters, batch)
 
 
 def _activations(calls: Iterable[Call], parameters: frozenset[Shape]) -> set[Shape]:
@@ -109,23 +105,13 @@ def _activations(calls: Iterable[Call], parameters: frozenset[Shape]) -> set[Sha
 
 
 def _layout(shapes: Iterable[Shape], parameters: frozenset[Shape], batch: int) -> BatchLayout:
-    """Return where the batch is in tensors that are no parameters.
-
-    A size is a multiple of the batch if a view of the same tensor has it as a product of dimensions beside each other.
-    """
+    """Return where the batch is; its multiples are products of dimensions side by side (but the last) in views."""
     own = {shape for shape in shapes if batch in shape[:_OUTER] and len(shape) > 1}
     views = frozenset(prod(shape) for shape in own)
-    products = {(prod(shape), size) for shape in own for size in _products(shape, batch)}
+    ends = [(shape, first, shape.index(batch) + 1) for shape in own for first in range(shape.index(batch) + 1)]
+    products = {(prod(shape), prod(shape[first:end])) for shape, first, at in ends for end in range(at, len(shape))}
     sizes = {shape[0] for shape in shapes if len(shape) > 1 and (prod(shape), shape[0]) in products}
     return BatchLayout(batch, parameters, views, frozenset(sizes | {batch}))
-
-
-def _products(shape: Shape, batch: int) -> Iterator[int]:
-    """Yield the products of the batch and dimensions beside it, without the last one, which holds features."""
-    at = shape.index(batch)
-    for first in range(at + 1):
-        for last in range(at + 1, len(shape)):
-            yield prod(shape[first:last])
 
 
 def recorded_batch(counts: Iterable[tuple[Call, int]]) -> list[int]:
@@ -160,8 +146,8 @@ def recorded_batch(counts: Iterable[tuple[Call, int]]) -> list[int]:
         shares[size] = first[size] + sum(count for shape, count in used.items() if shape in deep and at[shape] == 1)
     if max(shares.values(), default=0) < _MOSTLY * sum(used.values()):
         return []
-    sizes = _best(_by_use(_best([*shares], shares, _PLAUSIBLE), calls, deep), shares)
-    read = {shape[0] for call in calls for shape in _whole_numbers(call) if len({*shape[:2]} & {*sizes}) > 1}
+    sizes = _best(_by_use(_best([*shares], shares, _MOSTLY), calls, deep), shares)
+    read = {size for size in sizes for call in calls if _reads(call, size, sizes)}
     return sorted(read or _best(sizes, first))
 
 
@@ -177,11 +163,10 @@ def _by_use(sizes: list[int], calls: list[Call], deep: Iterable[Shape]) -> list[
     return [size for size in sizes if size in attended] or [size for size in sizes if size not in compared] or sizes
 
 
-def _whole_numbers(call: Call) -> Iterator[Shape]:
-    """Yield the shapes of an operator's inputs that are tables of integers, such as tokens."""
-    for shape, of in zip(call.dims or (), call.types or (), strict=False):
-        if str(of).lower().startswith(("long", "int")) and isinstance(shape, list) and len(shape) > 1:
-            yield tuple(shape)
+def _reads(call: Call, size: int, sizes: list[int]) -> bool:
+    """Return whether an input is a table of integers, such as tokens, of one size by another."""
+    inputs = zip(call.dims or (), call.types or (), strict=False)
+    return any(str(of).startswith(("long", "int")) and dims in [[size, each] for each in sizes] for dims, of in inputs)
 
 
 def resized_calls(call: Call, layout: BatchLayout, after: int) -> tuple[Call, bool]:

@@ -41,7 +41,6 @@ _WAVES = 2
 """So many waves of blocks are a kernel's floor at most. Chosen: one that fills the device, and one filled in part.
 Doubled, kernels of several waves are taken to have more floor."""
 
-
 _FLOOR_US = 3.0
 """Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch.
 Source: the shortest kernels of recordings on V100, A100 and H100 take 1 to 4 µs. Small kernels have to show a larger
@@ -156,8 +155,7 @@ def _fit(terms: Array, time: Array, alike: Array, *, passes: int) -> tuple[Array
 
     No coefficient is below 0, that of the roof not below 1. Kernels that are alike count once, with their mean time,
     weighted by their total time. A coefficient of the depth is expected around 1, in units of a wave, and a floor
-    around some µs: kernels have to say so if these are not 0. In a second pass, they say less the more they differ from
-    the first fit. That suits hosts, where times are noise; kernels on devices differ because they are others.
+    around some µs: kernels have to say so if these are not 0; in a second pass, for hosts, less the worse they fit.
     """
     _, number = np.unique(alike, return_inverse=True)
     total, count = np.bincount(number, time), np.bincount(number)

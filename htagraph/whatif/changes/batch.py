@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls, used_device
-from htagraph.queries.weights import State, Unsure, checked, loader_time, time_of, with_factor
+from htagraph.queries.weights import State, checked, loader_time, with_factor, with_factors
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 
@@ -82,12 +82,14 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     times = _predicted(job, after)
     for other in others:
         times = _between(job, other, after, times)
-    factors = [np.divide(each, job.time, out=np.ones(len(each)), where=job.time > 0) for each in times]
-    state = _with_times(state, job.table["activity"].to_numpy(np.int64), factors)
+    usual, low, high = (np.divide(each, job.time, out=np.ones(len(each)), where=job.time > 0) for each in times)
+    most = np.maximum(usual, 1e-9)
+    state = with_factors(state, job.table["activity"].to_numpy(np.int64), usual, low / most, high / most)
     with suppress(SelectionError):  # it has no loader
         state = with_factor(state, loader_time(state, {}), _loader_growth(job, others, after))
+    said = f", by another recording for {_shared(job, others[-1]):.0%} of their time" if others else ""
     return state.with_note(
-        f"{_DONE}{after} and not {job.layout.batch}: {_scope(job, times[0])}; libraries may choose other kernels"
+        f"{_DONE}{after} and not {job.layout.batch}: {_scope(job, times[0])}{said}; libraries may choose other kernels"
     )
 
 
@@ -149,8 +151,7 @@ def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) ->
         raise SelectionError(msg)
     views = names_that(moves_nothing, graph.names)[name] & ~device[rows]
     computes = ~of_kinds(table["kind"].to_numpy(), [KernelKind.COLLECTIVE]) & ~views
-    whole = usual[computes].sum()
-    if (share := usual[known & computes].sum() / max(whole, 1e-9)) >= _KNOWN and known.any():
+    if (share := usual[known & computes].sum() / max(usual[computes].sum(), 1e-9)) >= _KNOWN and known.any():
         return
     replayed = marked(graph.edges.target[graph.edges.kind == EdgeKind.GRAPH] >> 1, len(device))[rows]
     how = _CAPTURES if usual[computes & ~known & replayed].sum() > _KNOWN * usual[computes & ~known].sum() else _SHAPES
@@ -162,11 +163,9 @@ def _found(counts: list[tuple[Call, int]]) -> int:
     sizes = recorded_batch(counts)
     if len(sizes) == 1:
         return sizes[0]
-    if not sizes:
-        msg = f"the recorded shapes show no batch: give its size, as before= or --batch BEFORE:AFTER, or {_SHAPES}"
-    else:
-        several = " or ".join(map(str, sizes[:4]))
-        msg = f"by its shapes, the recorded batch may be {several}: give its size, as before= or --batch BEFORE:AFTER"
+    what = f"by its shapes, the recorded batch may be {' or '.join(map(str, sizes[:4]))}"
+    what = what if sizes else "the recorded shapes show no batch"
+    msg = f"{what}: give its size, as before= or --batch BEFORE:AFTER"
     raise SelectionError(msg)
 
 
@@ -175,20 +174,20 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     table = job.table
     flop, moved, depth, doubt, tiles = _growth(job, after)
     now = table[["flop", "bytes"]].to_numpy(np.float64)
-    waves = _wave_us(job)
     rates = _peaks(job)
+    waves = np.where(job.on_device, 2 * _TILE**2 * _units(job) / rates[0], 0.0)  # µs per element of the inner dimension
     before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device)
     then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device)
     fill = _fill(job)
     fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
-    mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, _alike(job))
+    alike = coded(job.call, job.graph.activities.name[table["activity"].to_numpy(np.int64)])
+    mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, alike)
     computes = job.on_device & (job.call >= 0) & (job.time > 0)
     shortest = np.where(computes, np.minimum(job.time, job.time[computes].min(initial=np.inf)), 0.0)
     mid, high = np.maximum(mid, shortest), np.maximum(high, shortest)
     hosts = np.where(job.on_device | (mid == job.time), 1.0, 1 + _HOSTS)
-    low, high = low / hosts, high * hosts
-    low = np.where(doubt, np.minimum(low, job.time), low)
-    high = np.where(doubt, np.maximum(high, job.time), high)
+    low = np.minimum(low / hosts, np.where(doubt, job.time, np.inf))
+    high = np.maximum(high * hosts, np.where(doubt, job.time, 0))
     blind = _blind(job)
     growth = _growth_of_kinds(job, mid, ~blind, after / job.layout.batch)[blind]
     ends = np.sort([np.ones_like(growth), np.full_like(growth, after / job.layout.batch)], axis=0)
@@ -221,9 +220,8 @@ def _growth(job: _Job, after: int) -> tuple[Array, Array, Array, Array, Array]:
     flop, moved, depth, doubt = np.ones(count), np.ones(count), np.zeros((count, 2)), np.zeros(count, np.bool_)
     tiles = np.full(count, np.nan)
     for number in np.unique(job.call[job.call >= 0]).tolist():
-        was = cost_of_call(calls[number])
         other, doubt[number] = resized_calls(calls[number], job.layout, after)
-        now = cost_of_call(other)
+        was, now = cost_of_call(calls[number]), cost_of_call(other)
         if was is None or now is None:
             continue
         flop[number] = now.flop / was.flop if was.flop > 0 else 1.0
@@ -278,17 +276,11 @@ _PROCESSORS = 100
 fit is half."""
 
 
-def _wave_us(job: _Job) -> Array:
-    """Return the time of one wave of blocks per element of the inner dimension at the peak rate, µs; 0 on hosts."""
-    return np.where(job.on_device, 2 * _TILE**2 * _units(job) / _peaks(job)[0], 0.0)
-
-
 def _units(job: _Job) -> Array:
     """Return the multiprocessors of each row's device."""
     rank = job.graph.activities.rank[job.table["activity"].to_numpy(np.int64)]
     peaks = {each: peak_of(device_name(job.graph, each)) for each in np.unique(rank).tolist()}
-    known = {each: peak.units if peak is not None else 0 for each, peak in peaks.items()}
-    return np.array([known[each] or _PROCESSORS for each in rank.tolist()], np.float64)
+    return np.array([((peak := peaks[each]) and peak.units) or _PROCESSORS for each in rank.tolist()], np.float64)
 
 
 def _fill(job: _Job) -> Array:
@@ -298,73 +290,50 @@ def _fill(job: _Job) -> Array:
     return np.asarray(pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce"), np.float64)
 
 
-def _alike(job: _Job) -> Array:
-    """Return a number per row, equal for equal kernels of equal calls."""
-    name = job.graph.activities.name[job.table["activity"].to_numpy(np.int64)]
-    return coded(job.call, name)
-
-
 def _others(job: _Job, also: tuple[DependencyGraph, ...], after: int) -> list[_Job]:
-    """Return the other recordings of a job, the one that says most about the new batch last.
-
-    That is the nearest one on the other side of the new batch, or else the nearest one.
-
-    Raises:
-        SelectionError: one has the same batch, or is of another job.
-    """
-    own, others = _by_sample(job), []
+    """Return the other recordings of a job, the nearest one on the other side of the new batch last, or the nearest."""
+    others = []
     for graph in also:
         try:
-            other = _job_of(graph, None)
+            others.append(other := _job_of(graph, None))
         except SelectionError as error:
             msg = f"also=: {error}"
             raise SelectionError(msg) from error
         if other.layout.batch == job.layout.batch:
             msg = f"also=: both recordings have a batch of {job.layout.batch}; give one with another batch"
             raise SelectionError(msg)
-        known = _by_sample(other)
-        shared = sum(float(job.time[rows].sum()) for key, (rows, _) in own.items() if key in known)
-        if (share := shared / max(float(job.time[job.call >= 0].sum()), 1e-9)) < _KNOWN:
-            msg = f"also=: operators of its shapes take {share:.0%} of this job's time; give one of the same job"
+        if _shared(job, other) < _TOLD:
+            msg = "also=: hardly any time of this job is in operators of its shapes; give a recording of the same job"
             raise SelectionError(msg)
-        others.append(other)
     here = job.layout.batch - after
     return sorted(others, key=lambda at: (here * (at.layout.batch - after) < 0, -abs(np.log(at.layout.batch / after))))
 
 
-def _line(job: _Job, other: _Job, after: int) -> tuple[float, float]:
-    """Return (where the new batch lies from one recording, 0, to the other one, 1; how far beyond both)."""
-    share = (after - job.layout.batch) / (other.layout.batch - job.layout.batch)
-    return share, max(share - 1, -share, 0.0)
+def _shared(job: _Job, other: _Job) -> float:
+    """Return the share of a job's time that is in calls which another recording has, too."""
+    own, known = _by_sample(job), _by_sample(other)
+    return sum(float(job.time[own[key][0]].sum()) for key in own.keys() & known.keys()) / max(job.time.sum(), 1e-9)
 
 
 def _between(job: _Job, other: _Job, after: int, times: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Return the times of rows that another recording with another batch has, too, on the line through both."""
-    share, beyond = _line(job, other, after)
-    mid, low, high = (each.copy() for each in times)
-    own, known = _by_sample(job), _by_sample(other)
-    for key in own.keys() & known.keys():
-        rows, usual = own[key]
-        if usual and (ratio := 1 + share * (known[key][1] / usual - 1)) > 0:
-            mid[rows] = job.time[rows] * ratio
-            wide = 1 + (_BETWEEN + _HOSTS * ~job.on_device[rows]) * (1 + beyond)
-            low[rows], high[rows] = mid[rows] / wide, mid[rows] * wide
-    return mid, low, high
+    share = (after - job.layout.batch) / (other.layout.batch - job.layout.batch)
+    known = _by_sample(other)
+    for key, (rows, usual) in _by_sample(job).items():
+        if key in known and usual and (ratio := 1 + share * (known[key][1] / usual - 1)) > 0:
+            wide = 1 + (_BETWEEN + _HOSTS * ~job.on_device[rows]) * (1 + max(share - 1, -share, 0.0))
+            for column, power in zip(times, (0, -1, 1), strict=True):
+                column[rows] = job.time[rows] * ratio * wide**power
+    return times
 
 
 def _loader_growth(job: _Job, others: list[_Job], after: int) -> float:
     """Return how many times as long the data loader takes: in proportion, or on the line through two recordings."""
-    own = _loader_us(job.graph)
-    for other in others[-1:]:
-        if own and (took := _loader_us(other.graph)):
-            return max(1 + _line(job, other, after)[0] * (took / own - 1), 0.0)
-    return after / job.layout.batch
-
-
-def _loader_us(graph: DependencyGraph) -> float:
-    """Return the usual time of a wait for the data loader, with the work inside, µs; 0 without any."""
-    took = graph.activities.duration[names_that(is_data_loader, graph.names)[graph.activities.name]]
-    return float(np.median(took)) / 1000 if len(took) else 0.0
+    both = [(each.layout.batch, each.graph.activities, each.graph.names) for each in (job, *others[-1:])]
+    took = [acts.duration[names_that(is_data_loader, names)[acts.name]] for _, acts, names in both]
+    if not others or not all(map(len, took)) or not (own := np.median(took[0])):
+        return after / job.layout.batch
+    return max(1 + (after - both[0][0]) / (both[1][0] - both[0][0]) * (float(np.median(took[1]) / own) - 1), 0.0)
 
 
 def _by_sample(job: _Job) -> _BySample:
@@ -380,24 +349,9 @@ def _by_sample(job: _Job) -> _BySample:
     return {key: (at, float(took[np.unique(operators[at])].median())) for key, at in own.items()}
 
 
-def _with_times(state: State, rows: Array, factors: list[Array]) -> State:
-    """Return the state with the times of kernels or operators multiplied, known between the two other factors."""
-    count = len(state.graph.activities)
-    factor, chosen = np.ones(count + 1), np.zeros(count + 1, np.bool_)
-    moved = rows[np.abs(np.array(factors) - 1).max(axis=0) > 0]
-    factor[rows], chosen[moved] = factors[0], True
-    time = time_of(state, chosen, loader=False, outside=np.zeros(count, np.bool_))
-    time = replace(time, gaps=np.zeros(0, np.int64))
-    low, high = (each / np.maximum(factors[0], 1e-9) for each in factors[1:])
-    state = with_factor(state, time, factor[state.graph.edges.activity[time.edges]])
-    return replace(state, unsure=(*state.unsure, Unsure(rows, low, high)))
-
-
 def _scope(job: _Job, then: Array) -> str:
     """Return how the time of kernels grows, in words."""
-    devices = any(trace.facts.devices for trace in job.graph.traces.values())
-    hosts = "operators, and nothing of the devices that the host has," if devices else "operators"
-    what = "kernels and copies" if job.on_device.any() else hosts
+    what = "kernels and copies" if job.on_device.any() else "operators"
     was, now, blind = float(job.time.sum()), float(then.sum()), float(job.time[_blind(job)].sum())
     said = f"{what} take {now / 1000:.4g} ms and not {was / 1000:.4g} ms"
     if blind >= _TOLD * was:

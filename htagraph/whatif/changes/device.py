@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array
 from htagraph.core.devices import PEAKS, device_named, is_amd, known_device
 from htagraph.core.errors import SelectionError, shown
 from htagraph.core.flops import cost_of, flop_formula, number_format
@@ -14,7 +12,7 @@ from htagraph.core.kinds import ActivityKind, KernelKind, of_kinds
 from htagraph.core.naming import copy_kind, is_memory_label, is_product_label, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.kernel_costs import device_name, kernel_costs, shaped_calls
-from htagraph.queries.weights import State, Unsure, time_of, with_factor
+from htagraph.queries.weights import State, with_factors
 from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
 
 __all__ = ["device"]
@@ -62,8 +60,7 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
         here = np.isin(rank, [number for number, product in before.items() if product == each])
         found = ratios(_some(kernels, here), each, wanted)
         ratio[here], low[here], high[here] = found if each != wanted else (1.0, 1.0, 1.0)
-    changed = _multiplied(state, rows, ratio)
-    changed = replace(changed, unsure=(*changed.unsure, Unsure(rows, low, high)))
+    changed = with_factors(state, rows, ratio, low, high)
     ran = " and ".join(sorted(set(before.values())))
     changed = changed.with_note(f"{_DONE} {wanted}, recorded on {ran}; this leaves host and network")
     for text in (note, *_notes(kernels, before, wanted, shaped=len(shaped_calls(graph).calls) > 0)):
@@ -73,15 +70,6 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
 
 def _some(kernels: Kernels, chosen: Array) -> Kernels:
     return Kernels(**{field: column[chosen] for field, column in vars(kernels).items()})
-
-
-def _multiplied(state: State, rows: Array, ratio: Array) -> State:
-    count = len(state.graph.activities) + 1
-    factor = np.ones(count)
-    factor[rows] = ratio
-    time = time_of(state, marked(rows, count), loader=False, outside=np.zeros(count - 1, np.bool_))
-    time = replace(time, gaps=time.gaps[:0])
-    return with_factor(state, time, factor[state.graph.edges.activity[time.edges]])
 
 
 def _recorded_devices(graph: DependencyGraph, ranks: Array, recorded: str) -> dict[int, str]:

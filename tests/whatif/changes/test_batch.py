@@ -68,7 +68,7 @@ def test_other_recordings_are_graphs_of_the_same_job(tmp_path: Path) -> None:
     for name, events in (("wider", wider), ("plain", [op("aten::linear", 0, 10, MAIN)])):
         (tmp_path / name).mkdir()
         others.append(load(events, tmp_path / name))
-    for other, message in zip(others, (r"also=.* 0% of this job's time", r"also=: .*record_shapes"), strict=True):
+    for other, message in zip(others, (r"also=: hardly any time", r"also=: .*record_shapes"), strict=True):
         with pytest.raises(SelectionError, match=message):
             hg.what_if(graph, also=other).batch(16)
     for path in (str(tmp_path), [str(tmp_path)], 3):
