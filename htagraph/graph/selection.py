@@ -264,7 +264,7 @@ def named(names: Sequence[str], text: str) -> Mask:
         raise SelectionError(msg)
     exact = re.sub(r"\[([*?[])\]", r"\1", text)
     if exact_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
-        return np.fromiter((name in (text, exact) for name in names), np.bool_, len(names))
+        return names_that({text, exact}.__contains__, names)
     pattern = re.compile(fnmatch.translate(text))
     return np.fromiter((name == text or pattern.match(name) is not None for name in names), np.bool_, len(names))
 

@@ -13,7 +13,19 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
-from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, Weights, copy, covers, net_of, prune, shrink
+from htagraph.core.contraction.net import (
+    MOST_TRIED,
+    SOURCE,
+    TARGET,
+    UNBOUNDED,
+    Net,
+    Weights,
+    copy,
+    covers,
+    net_of,
+    prune,
+    shrink,
+)
 from htagraph.core.traverse import counting_order
 
 __all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends"]
@@ -277,20 +289,22 @@ def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
 def _offer(new: int, begin: int, root: int, latest: Array, made: _Made, bounds: Array) -> int:
     """Mark the edges from `root` that another one covers, given a new one; return how many it was compared with.
 
-    Edges from `begin` on enter the vertex at hand. A marked one has the source -1.
+    Edges from `begin` on enter the vertex at hand. A marked one has the source -1, and leaves the list of its root. Of
+    very many from one root, not all are compared with each other.
     """
-    ends, at, compared = made.ends, latest[root], 0
+    ends, at, last, compared = made.ends, latest[root], new, 0
     ends[new, 0], ends[new, 2] = root, at
-    latest[root] = new
-    while at >= begin:
-        if ends[at, 0] >= 0:
-            compared += 1
-            if covers(made.weight, at, made.weight, new, bounds):
-                ends[new, 0] = -1
-                return compared
-            if covers(made.weight, new, made.weight, at, bounds):
-                ends[at, 0] = -1
+    while at >= begin and compared < MOST_TRIED:
+        compared += 1
+        if covers(made.weight, at, made.weight, new, bounds):
+            ends[new, 0] = -1
+            return compared
+        if covers(made.weight, new, made.weight, at, bounds):
+            ends[at, 0], ends[last, 2] = -1, ends[at, 2]
+        else:
+            last = at
         at = ends[at, 2]
+    latest[root] = new
     return compared
 
 
