@@ -58,8 +58,8 @@ def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> n
     return np.isin(codes, [code for code in np.unique(codes).tolist() if matches(pattern, names[code])])
 
 
-def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the names for which a predicate is true.
+def names_that(fits: Callable[[str], object], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the names for which a predicate returns something true.
 
     Example:
         >>> names_that(str.isupper, ("a", "B")).tolist()

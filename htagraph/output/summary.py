@@ -37,10 +37,7 @@ _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
     Col("rank steps", "int64"),
     Col("period_us", doc="median from a step's start to the next; NaN for one step", heading="start to start_us"),
-    Col(
-        "median_us min_us max_us",
-        doc="until all work of a step is over; steps overlap where the host is ahead",
-    ),
+    Col("median_us min_us max_us", doc="until all work of a step is over; steps overlap where the host is ahead"),
 )
 _KERNELS = Table(
     "What takes the most time by kind, all ranks (share of the time of all of these)",

@@ -13,19 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
-from htagraph.core.contraction.net import (
-    MOST_TRIED,
-    SOURCE,
-    TARGET,
-    UNBOUNDED,
-    Net,
-    Weights,
-    copy,
-    covers,
-    net_of,
-    prune,
-    shrink,
-)
+from htagraph.core.contraction.net import MOST_TRIED, UNBOUNDED, Net, Weights, copy, covers, live, net_of, prune, shrink
 from htagraph.core.traverse import counting_order
 
 __all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends"]
@@ -77,13 +65,12 @@ def contract(
     kept = kept[again]
     net = net_of(len(kept), source, target, back.weight)
     work += forward.work + back.work + _reduce(net, terminal, bounds)
-    live = np.flatnonzero(net.edge[:, SOURCE] >= 0)
-    stays, source, target, _ = _renumbered(net.edge[live, SOURCE], net.edge[live, TARGET], terminal)
+    source, target, weight = live(net)
+    stays, source, target, _ = _renumbered(source, target, terminal)
     by_target = np.lexsort((source, target))
     return Contracted(
-        np.asarray(order)[kept[stays]].astype(np.int64), source[by_target], target[by_target],
-        net.weight[live][by_target], work,
-    )  # fmt: skip
+        np.asarray(order)[kept[stays]].astype(np.int64), source[by_target], target[by_target], weight[by_target], work
+    )
 
 
 def _in_runs(source: Array, target: Array, weights: Weights, terminal: Array, size: int) -> tuple[Array, Array, Array]:

@@ -15,8 +15,8 @@ from htagraph.core.compiled import for_reading, njit
 
 __all__ = [
     "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MOST_TRIED", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
-    "UNBOUNDED", "Net", "Weights", "add", "copy", "cover_together", "covers", "insert", "net_of", "prune", "remove",
-    "shrink",
+    "UNBOUNDED", "Net", "Weights", "add", "copy", "cover_together", "covers", "insert", "live", "net_of", "prune",
+    "remove", "shrink",
 ]  # fmt: skip
 
 UNBOUNDED = -1
@@ -150,6 +150,12 @@ def net_of(count: int, source: Array, target: Array, weight: Array) -> Net:
     net.free[0] = room
     _fill(net, for_reading(source, np.int32), for_reading(target, np.int32), np.ascontiguousarray(weight, np.int64))
     return net
+
+
+def live(net: Net) -> tuple[Array, Array, Array]:
+    """Return (sources, targets, weights) of the edges that are left."""
+    edges = np.flatnonzero(net.edge[:, SOURCE] >= 0)
+    return net.edge[edges, SOURCE], net.edge[edges, TARGET], net.weight[edges]
 
 
 @njit(cache=True, nogil=True)
