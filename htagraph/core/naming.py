@@ -55,8 +55,8 @@ def names_like(pattern: str, names: Sequence[str], codes: Array) -> Mask:
     return np.isin(codes, [code for code in np.unique(codes).tolist() if matches(pattern, names[code])])
 
 
-def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> Mask:
-    """Return a mask of the names for which a predicate is true.
+def names_that(fits: Callable[[str], object], names: Sequence[str]) -> Mask:
+    """Return a mask of the names for which a predicate returns something true.
 
     Example:
         >>> names_that(str.isupper, ("a", "B")).tolist()
@@ -420,7 +420,7 @@ def parameter_positions(name: str) -> tuple[int, ...]:
     return next((places for pattern, places in _PARAMETERS if matches(pattern, name)), ())
 
 
-@lru_cache(maxsize=1 << 14)  # names of kernels and operators: a few thousand in a job
+@lru_cache(maxsize=1 << 17)  # names of kernels and operators: a few thousand in a job, all of one that compiles many
 def kernel_kind(name: str) -> KernelKind:
     """Return what a kernel, a copy, or an operator that computes on the host does, by its name.
 
@@ -430,7 +430,7 @@ def kernel_kind(name: str) -> KernelKind:
         >>> kernel_kind("aten::native_layer_norm").label, kernel_kind("aten::add_").label
         ('reduction', 'elementwise')
     """
-    return next((kind for pattern, kind in _KERNEL_KINDS if matches(pattern, name)), KernelKind.OTHER)
+    return next((kind for pattern, kind in _KERNEL_KINDS if _compiled(pattern).search(name)), KernelKind.OTHER)
 
 
 def kernel_library(name: str) -> str:

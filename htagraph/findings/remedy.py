@@ -312,14 +312,8 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
         _allocator, "without these calls of the allocator",
         "Use less memory, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     ),
-    "optimizer": (
-        _optimizer, "as one kernel with no host time",
-        "Make the optimizer with fused=True.",
-    ),
-    "single precision": (
-        _single, "with such products twice as fast",
-        "Use autocast NAME.",
-    ),
+    "optimizer": (_optimizer, "as one kernel with no host time", "Make the optimizer with fused=True."),
+    "single precision": (_single, "with such products twice as fast", "Use autocast NAME."),
     "below the roof": (
         _below_roof, "at half of that peak",
         "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or other sizes.",

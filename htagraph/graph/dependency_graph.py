@@ -361,7 +361,10 @@ class DependencyGraph:
     def replace(self, **changes: Any) -> DependencyGraph:  # noqa: ANN401 - the graph's fields
         """Return a new graph with some of its parts exchanged (``activities=``, ``edges=``, …)."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
-        return DependencyGraph.build(**parts)
+        graph = DependencyGraph.build(**parts)
+        if "tree" in vars(self) and graph.activities is self.activities and graph.names is self.names:
+            vars(graph)["tree"] = self.tree
+        return graph
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return the graph as a `networkx.DiGraph` of Python objects; meant for small graphs.

@@ -261,9 +261,9 @@ def named(names: Sequence[str], text: str) -> Mask:
         raise SelectionError(msg)
     exact = re.sub(r"\[([*?[])\]", r"\1", text)
     if exact_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
-        return np.fromiter((name in (text, exact) for name in names), np.bool_, len(names))
+        return names_that({text, exact}.__contains__, names)
     pattern = re.compile(fnmatch.translate(text))
-    return np.fromiter((name == text or pattern.match(name) is not None for name in names), np.bool_, len(names))
+    return names_that(lambda name: name == text or pattern.match(name), names)
 
 
 def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
@@ -287,8 +287,7 @@ def _regex(graph: DependencyGraph, pattern: str) -> Mask:
     except (re.error, TypeError) as error:
         msg = f"regex {pattern!r} is no regular expression ({error})"
         raise SelectionError(msg) from None
-    matches = np.fromiter((compiled.search(name) is not None for name in graph.names), np.bool_, len(graph.names))
-    return matches[graph.activities.name]
+    return names_that(compiled.search, graph.names)[graph.activities.name]
 
 
 def _backward_of(graph: DependencyGraph, glob: str) -> Mask:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up, marked, spread
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import ancestors, depth_first, depths, nearest, outermost
@@ -64,10 +64,10 @@ class Tree:
 
     def inside(self, chosen: Mask) -> Mask:
         """Return which activities are inside a chosen one, at any depth; none is inside itself."""
-        rows = np.flatnonzero(chosen)
-        change = np.bincount(self.first[rows] + 1, minlength=len(self.parent) + 1)
-        change -= np.bincount(self.stop[rows], minlength=len(self.parent) + 1)
-        return (np.cumsum(change[:-1]) > 0)[self.first]
+        first = np.sort(self.first[chosen])
+        stop = self.stop[self.order[first]]
+        outer = np.append([True], stop[1:] > np.maximum.accumulate(stop)[:-1])[: len(first)]  # inside no other
+        return marked(self.order[spread(first[outer] + 1, stop[outer])[1]], len(self.parent))
 
     def around(self, chosen: Mask) -> Mask:
         """Return which activities enclose a chosen one, at any distance; none encloses itself."""

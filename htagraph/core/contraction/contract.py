@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints
 from htagraph.core.compiled import for_reading, njit
-from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, Weights, copy, covers, net_of, prune, shrink
+from htagraph.core.contraction.net import MOST_TRIED, UNBOUNDED, Net, Weights, copy, covers, live, net_of, prune, shrink
 from htagraph.core.traverse import counting_order
 
 __all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends"]
@@ -65,13 +65,12 @@ def contract(
     kept = kept[again]
     net = net_of(len(kept), source, target, back.weight)
     work += forward.work + back.work + _reduce(net, terminal, bounds)
-    live = np.flatnonzero(net.edge[:, SOURCE] >= 0)
-    stays, source, target, _ = _renumbered(net.edge[live, SOURCE], net.edge[live, TARGET], terminal)
+    source, target, weight = live(net)
+    stays, source, target, _ = _renumbered(source, target, terminal)
     by_target = np.lexsort((source, target))
     return Contracted(
-        np.asarray(order)[kept[stays]].astype(np.int64), source[by_target], target[by_target],
-        net.weight[live][by_target], work,
-    )  # fmt: skip
+        np.asarray(order)[kept[stays]].astype(np.int64), source[by_target], target[by_target], weight[by_target], work
+    )
 
 
 def _in_runs(source: Array, target: Array, weights: Weights, terminal: Array, size: int) -> tuple[Array, Array, Array]:
@@ -275,20 +274,22 @@ def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
 def _offer(new: int, begin: int, root: int, latest: Array, made: _Made, bounds: Array) -> int:
     """Mark the edges from `root` that another one covers, given a new one; return how many it was compared with.
 
-    Edges from `begin` on enter the vertex at hand. A marked one has the source -1.
+    Edges from `begin` on enter the vertex at hand. A marked one has the source -1, and leaves the list of its root. Of
+    very many from one root, not all are compared with each other.
     """
-    ends, at, compared = made.ends, latest[root], 0
+    ends, at, last, compared = made.ends, latest[root], new, 0
     ends[new, 0], ends[new, 2] = root, at
-    latest[root] = new
-    while at >= begin:
-        if ends[at, 0] >= 0:
-            compared += 1
-            if covers(made.weight, at, made.weight, new, bounds):
-                ends[new, 0] = -1
-                return compared
-            if covers(made.weight, new, made.weight, at, bounds):
-                ends[at, 0] = -1
+    while at >= begin and compared < MOST_TRIED:
+        compared += 1
+        if covers(made.weight, at, made.weight, new, bounds):
+            ends[new, 0] = -1
+            return compared
+        if covers(made.weight, new, made.weight, at, bounds):
+            ends[at, 0], ends[last, 2] = -1, ends[at, 2]
+        else:
+            last = at
         at = ends[at, 2]
+    latest[root] = new
     return compared
 
 

@@ -14,8 +14,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = [
-    "NONE", "SOURCE", "TARGET", "UNBOUNDED", "Net", "Weights", "add", "copy", "covers", "insert", "net_of", "prune",
-    "remove", "shrink",
+    "MOST_TRIED", "NONE", "SOURCE", "TARGET", "UNBOUNDED", "Net", "Weights", "add", "copy", "covers", "insert", "live",
+    "net_of", "prune", "remove", "shrink",
 ]  # fmt: skip
 
 UNBOUNDED = -1
@@ -149,6 +149,12 @@ def net_of(count: int, source: Array, target: Array, weight: Array) -> Net:
     net.free[0] = room
     _fill(net, for_reading(source, np.int32), for_reading(target, np.int32), np.ascontiguousarray(weight, np.int64))
     return net
+
+
+def live(net: Net) -> tuple[Array, Array, Array]:
+    """Return (sources, targets, weights) of the edges that are left."""
+    edges = np.flatnonzero(net.edge[:, SOURCE] >= 0)
+    return net.edge[edges, SOURCE], net.edge[edges, TARGET], net.weight[edges]
 
 
 @njit(cache=True, nogil=True)

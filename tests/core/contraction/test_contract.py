@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.contraction.contract import Contracted, collapse, contract, relevant_ends
+from htagraph.core.contraction.net import UNBOUNDED
 from htagraph.core.traverse import counting_order
 from tests.core.contraction.drawn import Dag, dags, distances, factors_of, sparse
 
@@ -40,9 +41,8 @@ def test_what_is_left_is_smaller_and_sorted(dag: Dag) -> None:
     assert len(small.source) <= len(dag.edges)
     assert {vertex for vertex in dag.order if dag.terminal[vertex]} <= set(small.vertex.tolist())
     place = {vertex: at for at, vertex in enumerate(dag.order)}
-    assert [place[vertex] for vertex in small.vertex.tolist()] == sorted(
-        place[vertex] for vertex in small.vertex.tolist()
-    )
+    places = [place[vertex] for vertex in small.vertex.tolist()]
+    assert places == sorted(places)
     assert (small.source < small.target).all()
     assert np.array_equal(np.lexsort((small.source, small.target)), np.arange(len(small.source)))
 
@@ -98,14 +98,15 @@ def test_the_work_grows_with_the_number_of_edges(width: int) -> None:
     assert per_edge[1] < 1.5 * per_edge[0]
 
 
-def test_a_hub_with_many_edges_takes_linear_work() -> None:
+@pytest.mark.parametrize("size", [1, 2])  # with 2, paths side by side, none of which covers another
+def test_a_hub_with_many_edges_takes_linear_work(size: int) -> None:
     per_edge = []
     for count in (500, 4000):
-        middle = range(1, count)
-        edges = [(0, i, (1,)) for i in middle] + [(i, count, (i % 7,)) for i in middle]
-        edges += [(i, i + 1, (1,)) for i in middle if i + 1 < count]
-        terminal = [i in {0, count} or not i % 3 for i in range(count + 1)]
-        per_edge.append(contracted(Dag(list(range(count + 1)), edges, terminal, [1])).work / len(edges))
+        edges = [(0, i, (1, i)[:size]) for i in range(1, count)]
+        edges += [(i, count, ((i % 7, count - i)[size - 1], 0)[:size]) for i in range(1, count)]
+        edges += [(i, i + 1, (1,)) for i in range(1, count - 1) if size == 1]
+        terminal = [i in {0, count} or (size == 1 and not i % 3) for i in range(count + 1)]
+        per_edge.append(contracted(Dag([*range(count + 1)], edges, terminal, [1, UNBOUNDED][:size])).work / len(edges))
     assert per_edge[1] < 1.15 * per_edge[0]
 
 
@@ -129,8 +130,7 @@ def test_one_pass_keeps_longest_paths_between_terminals(data: st.DataObject, dag
 @given(st.data(), dags())
 @settings(max_examples=100)
 def test_one_of_the_relevant_ends_happens_last(data: st.DataObject, dag: Dag) -> None:
-    ends = np.array(dag.terminal)
-    order = np.array(dag.order, np.int32)
+    ends, order = np.array(dag.terminal), np.array(dag.order, np.int32)
     leaving = counting_order(dag.source, len(order))
     chosen = relevant_ends(order, *leaving, dag.target, sparse(dag.weight), np.array(dag.bounds), ends)
     assert not (chosen & ~ends).any()
