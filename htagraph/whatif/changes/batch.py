@@ -74,6 +74,9 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     state = _with_times(state, job.table["activity"].to_numpy(np.int64), factors)
     with suppress(SelectionError):  # it has no loader
         state = with_factor(state, loader_time(state, {}), after / job.layout.batch)
+    ranks, *done = state.scaled
+    samples, work = (each * after / job.layout.batch for each in done)
+    state = replace(state, scaled=(ranks, samples, work))
     return state.with_note(
         f"a batch of {after} and not {job.layout.batch}: {_scope(job, times[0])}; libraries may choose other kernels"
     )
