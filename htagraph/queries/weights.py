@@ -117,6 +117,8 @@ class State:
     """Other recordings of the job, such as with another batch."""
     shared_link: bool | None = None
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
+    scaled: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """How many times as many ranks, samples of a step, and how many times the work of a step, as were recorded."""
 
     def with_note(self, note: str) -> State:
         """Return the state with one more note, unless it has it."""

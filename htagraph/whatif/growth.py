@@ -16,7 +16,10 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, own_time, with_factor
 from htagraph.whatif.links import Transfers, fitted, link_share
 
-__all__ = ["TRANSFER_ERROR", "Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host"]
+__all__ = [
+    "TRANSFER_ERROR", "Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host",
+    "with_unknown_links",
+]  # fmt: skip
 
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 """Operations in which every member waits for the last to arrive."""
@@ -30,6 +33,10 @@ TRANSFER_ERROR = 0.15
 """Relative error of what the formulas say of bytes. Source: NCCL 2.x on A100 (NVLink) moves 173, 192 and 209 GB/s per
 link in all-reduces of 2, 4 and 8 ranks (vidur, 7d47513), where the formula says that it stays; gloo on one host is
 within 12 % from 2 to 8 ranks. Doubled, an interval in which transfers decide is twice as wide."""
+_HOSTS = (8, 48.0)
+"""Devices of a host of which one rank was recorded, and how many times as slow links between hosts may be. Source: data
+sheets of DGX; of 8 V100 with NVLinks of 150 10^9 bytes/s on hosts with 25 Gbit/s (p3.16xlarge; on p5, both are alike).
+Doubled, 16 ranks need no network between hosts, and intervals on more hosts end twice as far out."""
 _Z = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _CONTENTION = 0.1
@@ -45,6 +52,10 @@ class Growth(NamedTuple):
     """Of each matched collective: the ranks of its group."""
     after: Ints
     """Of each matched collective: the ranks of its group then."""
+    gb_s: float | None = None
+    """What moves between two ranks of groups that grow, 10^9 bytes/s; None for as fast as recorded."""
+    slower: float = 1.0
+    """How many times as slow the links of groups that grow may be."""
 
 
 def on_one_host(state: State) -> bool:
@@ -52,6 +63,21 @@ def on_one_host(state: State) -> bool:
     hosts = hosts_of(state.graph.traces)
     known = len(set(hosts.values())) == 1 and all(rank in hosts for rank in state.graph.ranks)
     return known and not state.graph.activities.on_device.any()
+
+
+def with_unknown_links(state: State, ranks: float) -> tuple[State, float]:
+    """Return (the state, how many times as slow links of so many ranks may be), with a note if hosts need them.
+
+    A host holds the devices that its recording lists, or the ranks that were recorded on it.
+    """
+    graph, hosts = state.graph, hosts_of(state.graph.traces)
+    listed = max((len(trace.facts.devices) for trace in graph.traces.values()), default=0)
+    usual, slower = _HOSTS
+    held = max(listed, usual if len(graph.ranks) == 1 else len(graph.ranks))
+    if ranks <= held or len(set(hosts.values())) > 1 or not graph.activities.on_device.any():
+        return state, 1.0
+    note = f"links between hosts of {held} devices were not recorded: the interval allows for {slower:g} times as slow"
+    return state.with_note(f"{note} ones; bandwidth_gb_s= says what they move"), slower
 
 
 def longer_transfers(state: State, growth: Growth) -> State:
@@ -72,16 +98,22 @@ def longer_transfers(state: State, growth: Growth) -> State:
     for op in set(ops.tolist()) - {"send_recv"}:
         rows = np.flatnonzero((ops == op) & (was != now) & (was > 1))
         share = np.where(op == "barrier", 1.0, latencies[rows])
-        bytes_grow, turns = _bytes_growth(op, was[rows], now[rows], host[rows] & together), _turns(was[rows], now[rows])
+        shares, turns = host[rows] & together, _turns(was[rows], now[rows])
+        bytes_grow = _bytes_growth(op, was[rows], now[rows], shares)
+        moves = (1 - share) * lag[rows] * bytes_grow
+        if growth.gb_s is not None:
+            alone_grow = _bytes_growth(op, was[rows], now[rows], np.zeros_like(shares))
+            moves = transfers.moved[rows] * alone_grow * np.where(shares, now[rows], 1) / growth.gb_s
         depth = np.log2(np.maximum(now[rows], 2)) / np.log2(was[rows])
         alone = now[rows] > 1
         latency = np.where(host[rows] & (op in _RINGS), turns, depth) * alone
         ends = np.stack([np.ones(len(rows)), depth, turns]) * alone
-        error = TRANSFER_ERROR * (bytes_grow != 1)
+        error, share = TRANSFER_ERROR * (bytes_grow != 1), share * lag[rows]
         parts = np.where(op in _OF_WHOLES, now[rows] / was[rows], 1.0)
-        usual[rows] *= share * latency + (1 - share) * bytes_grow
-        least[rows] *= share * ends.min(axis=0) + (1 - share) * bytes_grow * (1 - error) * np.minimum(parts, 1)
-        most[rows] *= share * ends.max(axis=0) + (1 - share) * bytes_grow * (1 + error) * np.maximum(parts, 1)
+        usual[rows] = share * latency + moves
+        least[rows] = share * ends.min(axis=0) + moves * (1 - error) * np.minimum(parts, 1)
+        slower = np.where(now[rows] > was[rows], growth.slower, 1.0)
+        most[rows] = slower * (share * ends.max(axis=0) + moves * (1 + error) * np.maximum(parts, 1))
     known = np.flatnonzero((lag > 0) & (usual > 0))
     lags = state.lag.copy()
     lags[transfers.edges] = np.where(lag > 0, np.rint(usual), lag)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from htagraph.core import naming
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.core.naming import is_collective_call, is_optimizer, names_that
+from htagraph.core.statistics import least_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
-from htagraph.queries.weights import State, Unsure, of_kind, time_of, with_factor
+from htagraph.queries.weights import OwnTime, State, Unsure, loader_time, of_kind, time_of, waiting, with_factor
 
 __all__ = [
-    "Axis", "group_sizes", "groups_of_axis", "in_groups", "stages_of", "with_more_stages", "with_shared_work",
-    "works_of",
+    "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of", "with_more_stages",
+    "with_shared_work", "works_of",
 ]  # fmt: skip
 
 Axis: TypeAlias = Literal["data", "tensor", "pipeline"]
@@ -46,39 +48,68 @@ def group_sizes(matches: Matches) -> Ints:
 
 
 def in_groups(matches: Matches, pattern: str) -> Mask:
-    """Return True for each collective whose group's label matches a glob.
+    """Return True for each collective whose group's label is a text, or matches it as a glob.
 
     Raises:
         SelectionError: none does.
     """
-    chosen = np.array([fnmatch.fnmatchcase(group, pattern) for group in matches.group], np.bool_)
+    chosen = np.array([group == pattern or fnmatch.fnmatchcase(group, pattern) for group in matches.group], np.bool_)
     if not chosen.any():
         msg = f"no process group matches {pattern!r}; the graph has: {', '.join(sorted(set(matches.group)))}"
         raise SelectionError(msg)
     return chosen
 
 
-def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str) -> Mask:
+def groups_of_axis(graph: DependencyGraph, axis: Axis, pattern: str | None = None) -> Mask:
     """Return True for each collective of the process groups of an axis of the layout.
 
-    Labels that name this axis and no other say it, or a `pattern` for labels; how groups lie among ranks does not.
+    Labels that name this axis and no other say it, or a `pattern` for labels, and that a group exchanges activations,
+    which makes it tensor parallel; how groups lie among ranks does not.
 
     Raises:
         SelectionError: the groups do not tell, or differ in size, as those of two axes do.
     """
     matches = graph.matches
     assert matches is not None  # the job has transfers
-    chosen = in_groups(matches, pattern)
+    chosen = known_groups(graph, axis) if pattern is None else in_groups(matches, pattern)
     chosen &= np.array([op != "send_recv" for op in matches.op], np.bool_)
-    if pattern == "*":
-        chosen &= np.array([_axes_of(label) == [axis] for label in matches.group], np.bool_)
     sizes = np.unique(group_sizes(matches)[chosen])
     if len(sizes) != 1:
         why = f"these have {' and '.join(map(str, sizes))} ranks" if len(sizes) else "the recording does not show it"
-        more = f"groups= says it, such as {matches.group[0]!r}; or give the number of ranks"
+        more = f"groups= says it, such as groups={pattern_of(matches.group[0])}; or give the number of ranks"
         msg = f"{axis}=: which process groups are {axis} parallel? {why}; {more}"
         raise SelectionError(msg)
     return chosen
+
+
+def pattern_of(label: str) -> str:
+    """Return a short glob that matches a label, without the commas, brackets and spaces that labels may have."""
+    return f"*{max(re.findall('[A-Za-z_]+', label), key=len, default='')}*"
+
+
+def known_groups(graph: DependencyGraph, *axes: Axis) -> Mask:
+    """Return True for each collective of a group whose label names one axis, of these, or that shows to be on it.
+
+    Groups that reduce in operators and modules of the forward pass, a fifth of the time or more, reduce activations:
+    they are tensor parallel. (A backward pass reduces as much, or twice as much if it computes the forward pass again.)
+    """
+    acts, tree, matches = graph.activities, graph.tree, graph.matches
+    assert matches is not None  # the job has transfers
+    ops = acts.kind == ActivityKind.OP
+    asks, engine, module = (
+        naming.names_that(each, graph.names)[acts.name]
+        for each in (naming.is_collective_call, naming.is_backward, naming.is_module_frame)
+    )
+    call = tree.nearest(ops & asks, matches.activity)
+    forward = (call >= 0) & tree.inside((ops & ~asks) | module)[call] & ~tree.inside(ops & engine)[call]
+    took = least_of(acts.duration[matches.activity], matches.collective)
+    took *= np.isin(matches.op, ("all_reduce", "reduce_scatter"))[matches.collective]
+    named, group = {label: _axes_of(label) for label in {*matches.group}}, np.array(matches.group)[matches.collective]
+    for label in [label for label, axes_ in named.items() if not axes_]:
+        own = group == label
+        if took[own].sum() < 5 * took[own & forward].sum():
+            named[label] = ["tensor"]
+    return np.array([named[label] in [[axis] for axis in axes] for label in matches.group], np.bool_)
 
 
 def _axes_of(label: str) -> list[Axis]:
@@ -111,13 +142,13 @@ def stages_of(graph: DependencyGraph) -> tuple[int, float]:
 def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
     """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False."""
     acts = graph.activities
-    within = names_that(is_optimizer, graph.names)[acts.name]
+    within = naming.names_that(naming.is_optimizer, graph.names)[acts.name]
     within |= graph.tree.inside(within)
     works = acts.kind == ActivityKind.COMPUTATION
     if works.any():
         within = (acts.cause >= 0) & within[acts.cause]
     else:
-        asks = names_that(is_collective_call, graph.names)[acts.name]
+        asks = naming.names_that(naming.is_collective_call, graph.names)[acts.name]
         works = (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks)
     return np.append(works & (optimizer | ~within), False)
 
@@ -125,16 +156,25 @@ def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
 def with_shared_work(state: State, factor: float, *, optimizer: bool) -> State:
     """Return the state in which each rank has `factor` times the work: kernels, or operators where there are none.
 
-    Without `optimizer`, its step stays: it goes over all parameters whatever the batch. Smaller kernels may use the
-    device less well, which the interval holds.
+    Without `optimizer`, it is a part of the batch: the data loader and copies to the device take a part of their time,
+    too, and the optimizer's step stays, because it goes over all parameters. Smaller kernels may use the device less
+    well, which the interval holds.
     """
     graph = state.graph
-    works, outside = works_of(graph, optimizer=optimizer), np.zeros(len(graph.activities), np.bool_)
-    time = time_of(state, works, loader=False, outside=outside)
-    state = with_factor(state, replace(time, gaps=time.gaps[:0]), factor)
-    rows = np.flatnonzero(works)
-    lost = 1 + _SHRINKS * abs(1 - 1 / factor) * min(factor, 1)
-    return replace(state, unsure=(*state.unsure, Unsure(rows, np.full(len(rows), 1 / lost), np.full(len(rows), lost))))
+    acts, works = graph.activities, works_of(graph, optimizer=optimizer)
+    loading = OwnTime(*(np.zeros(0, np.int64),) * 3)
+    if not optimizer:
+        copies = acts.kind == ActivityKind.MEMORY
+        works[:-1] |= copies & naming.names_like(naming.DEFAULT_NAMING.to_device, graph.names, acts.name)
+        with suppress(SelectionError):  # it has no loader
+            loading = loader_time(state, {})
+    time = time_of(state, works, loader=False, outside=np.zeros(len(acts), np.bool_))
+    edges = np.union1d(time.edges, loading.edges).astype(np.int64)
+    state = with_factor(state, OwnTime(edges, waiting(state, edges), loading.gaps), factor)
+    rows = np.union1d(np.flatnonzero(works), graph.edges.activity[loading.edges])
+    rows, vertices = rows[rows >= 0].astype(np.int64), loading.gaps
+    lost = np.full(len(rows) + len(vertices), 1 + _SHRINKS * abs(1 - 1 / factor) * min(factor, 1))
+    return replace(state, unsure=(*state.unsure, Unsure(rows, 1 / lost, lost, vertices)))
 
 
 def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:

@@ -1,4 +1,4 @@
-"""More ranks from a recording of one, which has no collectives: what data, tensor and pipeline parallel ranks add."""
+"""What data, tensor and pipeline parallel ranks add to a recording that shows no collectives of such groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import step_lengths
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.weights import State, Unsure, checked
-from htagraph.whatif.growth import TRANSFER_ERROR, expected_last, on_one_host
+from htagraph.whatif.growth import TRANSFER_ERROR, expected_last, on_one_host, with_unknown_links
 from htagraph.whatif.layout import works_of
 from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
@@ -51,22 +51,24 @@ _FEW_STEPS = 3
 
 
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
-    """Return the state in which so many ranks all-reduce their gradients, in buckets beside backward.
+    """Return the state in which so many ranks, or replicas of all, all-reduce gradients, in buckets beside backward.
 
     The optimizer's step waits for the last bucket: the operator on hosts, its first kernel on devices. Gradients and
     their sizes are those of the operators that accumulate them.
 
     Args:
-        state: the weights of a job of one rank.
-        ranks: how many there are then.
+        state: the weights of a job whose ranks exchange no gradients.
+        ranks: how many there are then of each.
         gb_s: what moves between two ranks, 10^9 bytes/s, or through the network of the one host that all ranks share;
             None for devices whose NVLink is known.
-        gradients_mb: 10^6 bytes of gradients per step; None where the recording shows their shapes.
+        gradients_mb: 10^6 bytes of gradients per step, 0 without training; None where the recording shows their shapes.
 
     Raises:
         SelectionError: sizes or the bandwidth are not known.
     """
-    rate, off, link = _link(state.graph, gb_s)
+    if gradients_mb == 0:
+        return state.with_note(f"extrapolation: {ranks} data parallel ranks exchange nothing, as gradients_mb=0 says")
+    state, rate, off, link = _link(state, gb_s, ranks)
     transfer = partial(_transfer_ns, ranks=ranks, rate=rate, on_host=on_one_host(state))
     if gradients_mb is not None:
         size = checked(gradients_mb, "gradients_mb", above=True) * 1e6
@@ -74,7 +76,7 @@ def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradi
     else:
         state, size = _exchanged(state, transfer, off)
     return _with_late_ranks(state, ranks).with_note(
-        f"extrapolation: 1 rank → {ranks}, which all-reduce {size / 1e6:,.3g} MB of gradients per step at {link}"
+        f"extrapolation: {ranks} data parallel ranks all-reduce {size / 1e6:,.3g} MB of gradients per step at {link}"
     )
 
 
@@ -90,7 +92,7 @@ def with_activations_exchanged(state: State, ranks: int, gb_s: float | None, act
             "for a transformer 4 x layers x tokens x width x bytes of an element, or record two ranks"
         )
         raise SelectionError(msg)
-    rate, off, link = _link(state.graph, gb_s)
+    state, rate, off, link = _link(state, gb_s, ranks)
     size = checked(activations_mb, "activations_mb", above=True) * 1e6
     took = _transfer_ns(size, ranks=ranks, rate=rate, on_host=on_one_host(state))
     note = f"extrapolation: tensor parallel in {ranks}, which all-reduce {size / 1e6:,.3g} MB per step at {link}"
@@ -118,7 +120,8 @@ def with_stages_of_one(state: State, stages: int, share: float, microbatches: in
 
 def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
     """Return the state in which each step's optimizer, or its end, is later by so much, and how far that may be off."""
-    graph, gap, vertices = state.graph, state.gap.copy(), np.unique(_optimizers(state.graph)[1])
+    graph, gap = state.graph, state.gap.copy()
+    vertices = np.unique(np.concatenate([_optimizers(graph, rank)[1] for rank in graph.ranks]))
     if not len(vertices):
         vertices = graph.step_spans.end if len(graph.step_spans) else 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
     before = gap[vertices]
@@ -127,19 +130,20 @@ def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State
     return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
 
 
-def _link(graph: DependencyGraph, gb_s: float | None) -> tuple[float, tuple[float, float], str]:
-    """Return (bytes per ns, ends of the time of transfers over the predicted one, what the note says of the link)."""
+def _link(state: State, gb_s: float | None, ranks: int) -> tuple[State, float, tuple[float, float], str]:
+    """Return (the state with what is not known, bytes per ns, ends of transfers' times over these, the link's name)."""
+    graph, off = state.graph, 1 + TRANSFER_ERROR
     if gb_s is not None:
-        off = 1 + TRANSFER_ERROR
-        return checked(gb_s, "bandwidth_gb_s", above=True), (1 / off, off), f"{gb_s:g} GB/s"
+        return state, checked(gb_s, "bandwidth_gb_s", above=True), (1 / off, off), f"{gb_s:g} GB/s"
     names = {each.name or "" for trace in graph.traces.values() for each in trace.facts.devices}
     known = [each for each in _LINKS if any(each in name for name in names)]
     if len(known) != 1 or not graph.activities.on_device.any():
-        msg = "no collective of one rank shows its network; give bandwidth_gb_s=, or record two ranks"
+        msg = "no collective shows the network of gradients; give bandwidth_gb_s=, or record two ranks"
         raise SelectionError(msg)
     rate = _LINKS[known[0]]
     said = f"{rate:g} GB/s, as NVLink between {known[0]} (bandwidth_gb_s= says another)"
-    return rate, (1 / (1 + TRANSFER_ERROR), _SLOWEST_LINK), said
+    state, slower = with_unknown_links(state, ranks * len(graph.ranks))
+    return state, rate, (1 / off, max(_SLOWEST_LINK, slower)), said
 
 
 def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
@@ -161,10 +165,11 @@ def _bytes(dims: bytes | None, types: bytes | None) -> float:
     return float(prod(shapes[0]) * (element_bytes(str(kinds[0])) if kinds else 0))
 
 
-def _optimizers(graph: DependencyGraph) -> tuple[Array, Array]:
+def _optimizers(graph: DependencyGraph, rank: int) -> tuple[Array, Array]:
     """Return (when each step asks for its gradients, what needs them: the optimizer, its first kernel on devices)."""
     asks = graph.tree.outermost(names_that(is_optimizer, graph.names)[graph.activities.name])
-    begins, (kernels, launched) = np.sort(graph.time[2 * asks]), _launched(graph)
+    asks = asks[graph.activities.rank[asks] == rank]
+    begins, (kernels, launched) = np.sort(graph.time[2 * asks]), _launched(graph, rank)
     if not len(kernels):
         return begins, 2 * asks[np.argsort(graph.time[2 * asks])]
     place = np.searchsorted(launched, begins)
@@ -172,10 +177,10 @@ def _optimizers(graph: DependencyGraph) -> tuple[Array, Array]:
     return begins[kept], 2 * kernels[place[kept]]
 
 
-def _launched(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (kernels, when each was launched), in that order."""
+def _launched(graph: DependencyGraph, rank: int) -> tuple[Array, Array]:
+    """Return (kernels of a rank, when each was launched), in that order."""
     acts = graph.activities
-    kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))
+    kernels = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0) & (acts.rank == rank))
     launched = graph.time[2 * acts.cause[kernels]]
     order = np.argsort(launched, kind="stable")
     return kernels[order], launched[order]
@@ -190,32 +195,34 @@ def _transfer_ns(size: float, *, ranks: int, rate: float, on_host: bool) -> floa
 
 def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[float, float]) -> tuple[State, float]:
     """Return the state in which each step's end waits for its buckets, one transferred after the other, and bytes."""
-    graph = state.graph
-    rows, size = _gradients(graph)
-    begins, vertices = _optimizers(graph)
-    if not len(rows) or not len(begins):
-        msg = (
-            "no collective is matched in the recording of one rank, and it does not show gradients with shapes and "
-            "an optimizer; record with record_shapes=True, record two ranks, or give gradients_mb="
-        )
-        raise SelectionError(msg)
-    kernels, launched = _launched(graph)
-    ended = graph.time[2 * rows + 1]
-    last = np.searchsorted(launched, ended) - 1  # the last kernel that was launched for a gradient
-    ready = np.where(last >= 0, 2 * kernels[last] + 1, 2 * rows + 1) if len(kernels) else 2 * rows + 1
-    edges = list[tuple[int, int, float, int]]()
-    bounds = [0, *np.searchsorted(ended, begins, side="right").tolist()]
-    for (first, end), vertex in zip(pairwise(bounds), vertices.tolist(), strict=True):
-        left = 0.0
-        for place, each in reversed(_buckets(size[first:end])):
-            left += transfer(each)
-            edges.append((int(ready[first + place]), vertex, left, int(rows[first + place])))
+    graph, edges, (every, sizes) = state.graph, list[tuple[int, int, float, int]](), _gradients(state.graph)
+    for rank in graph.ranks:
+        own = graph.activities.rank[every] == rank
+        rows, size = every[own], sizes[own]
+        begins, vertices = _optimizers(graph, rank)
+        if not len(rows) or not len(begins):
+            msg = (
+                "no all-reduce of gradients was recorded, nor gradients with shapes and an optimizer; "
+                "record with record_shapes=True, record two data parallel ranks, or give gradients_mb= "
+                "(0 if nothing is trained)"
+            )
+            raise SelectionError(msg)
+        kernels, launched = _launched(graph, rank)
+        ended = graph.time[2 * rows + 1]
+        last = np.searchsorted(launched, ended) - 1  # the last kernel that was launched for a gradient
+        ready = np.where(last >= 0, 2 * kernels[last] + 1, 2 * rows + 1) if len(kernels) else 2 * rows + 1
+        bounds = [0, *np.searchsorted(ended, begins, side="right").tolist()]
+        for (first, end), vertex in zip(pairwise(bounds), vertices.tolist(), strict=True):
+            left = 0.0
+            for place, each in reversed(_buckets(size[first:end])):
+                left += transfer(each)
+                edges.append((int(ready[first + place]), vertex, left, int(rows[first + place])))
     source, target, lag, owner = (np.array(each) for each in zip(*edges, strict=True))
     new = Edges.of(source, target, np.rint(lag).astype(np.int64), EdgeKind.COLLECTIVE, Provenance.INFERRED,
                    activity=owner)  # fmt: skip
     state = with_other_edges(state, None, new, "scale_ranks")
     unsure = Unsure(owner, *(np.full(len(owner), each) for each in off))
-    return replace(state, unsure=(*state.unsure, unsure)), float(size[: bounds[-1]].sum()) / len(begins)
+    return replace(state, unsure=(*state.unsure, unsure)), float(size[: bounds[-1]].sum()) / len(begins)  # last rank's
 
 
 def _buckets(size: Array) -> list[tuple[int, float]]:

@@ -173,7 +173,8 @@ _RANK_KEYS = ("data", "tensor", "pipeline", "microbatches", "gradients_mb", "act
 
 def _ranks(text: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for key, equals, value in (part.strip().partition("=") for part in text.split(",")):
+    for part in text.split(","):
+        key, equals, value = part.strip().partition("=")
         if not equals and not options and key != "strong":
             options["n"] = _whole(key, "a number of ranks")
         elif key in _RANK_KEYS:
@@ -182,6 +183,8 @@ def _ranks(text: str) -> dict[str, Any]:
             options["strong"] = _on_or_off(value or "on")["on"]
         elif key == "groups" and equals:
             options[key] = value
+        elif "groups" in options and not equals:  # a label with commas
+            options["groups"] += f",{part}"
         else:
             raise _refused(text, f": {key!r} is none of {', '.join(_RANK_KEYS)}, strong and groups")
     return options

@@ -9,7 +9,17 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.whatif.layout import Axis, groups_of_axis, in_groups, stages_of, with_shared_work, works_of
+from htagraph.queries.weights import loader_time
+from htagraph.whatif.layout import (
+    Axis,
+    groups_of_axis,
+    in_groups,
+    known_groups,
+    pattern_of,
+    stages_of,
+    with_shared_work,
+    works_of,
+)
 from tests.whatif.changes.simulated import recorded, small
 
 
@@ -33,7 +43,7 @@ def grid(labels: tuple[str, str] = ("dp", "tp")) -> DependencyGraph:
 def test_labels_name_an_axis(labels: tuple[str, str], axis: Axis) -> None:
     graph = grid(labels)
     assert graph.matches is not None
-    found = {graph.matches.group[at] for at in np.flatnonzero(groups_of_axis(graph, axis, "*"))}
+    found = {graph.matches.group[at] for at in np.flatnonzero(groups_of_axis(graph, axis))}
     assert len(found) == 2
     assert all(labels[axis == "tensor"] in each for each in found)
 
@@ -45,8 +55,32 @@ def test_labels_name_an_axis(labels: tuple[str, str], axis: Axis) -> None:
 )  # fmt: skip
 def test_labels_that_name_no_axis_or_two_are_refused(labels: tuple[str, str], axis: Axis) -> None:
     with pytest.raises(SelectionError, match="groups= says it"):
-        groups_of_axis(grid(labels), axis, "*")
+        groups_of_axis(grid(labels), axis)
     assert groups_of_axis(grid(labels), axis, f"*{labels[1]}*").any()
+
+
+def labelled(graph: DependencyGraph, *labels: str) -> DependencyGraph:
+    """Return a job whose groups have other labels, in the order of theirs."""
+    assert graph.matches is not None
+    other = dict(zip(sorted({*graph.matches.group}), labels, strict=True))
+    return replace(graph, matches=replace(graph.matches, group=tuple(other[each] for each in graph.matches.group)))
+
+
+@pytest.mark.parametrize("label", ["0 default_pg [0, 1, 2, 3]", "ranks 0, 1", "3 [0, 1]", "a[b]*?c"])
+def test_a_label_and_the_pattern_that_is_proposed_for_it_name_its_group(label: str) -> None:
+    matches = labelled(recorded(small("gpu_bound"))[0], label).matches
+    assert matches is not None
+    assert in_groups(matches, label).all()
+    assert in_groups(matches, pattern_of(label)).all()
+    assert not set(" ,[]") & set(pattern_of(label))
+
+
+def test_groups_that_reduce_in_the_forward_pass_are_tensor_parallel() -> None:
+    job = small("tensor").model_copy(update={"tp": 2, "ranks": 4, "with_stack": True})
+    graph = labelled(recorded(job)[0], "a", "b", "c", "d")  # data parallel in a and b, tensor parallel in c and d
+    assert graph.matches is not None
+    assert {graph.matches.group[at] for at in np.flatnonzero(known_groups(graph, "tensor"))} == {"c", "d"}
+    assert not known_groups(graph, "data", "pipeline").any()
 
 
 def test_a_pattern_that_matches_nothing_names_the_groups() -> None:
@@ -77,6 +111,8 @@ def test_shared_work_takes_its_part_and_leaves_the_optimizer() -> None:
     halved = with_shared_work(state, 0.5, optimizer=False)
     own = graph.edges.activity
     rows = np.flatnonzero((own >= 0) & (halved.lag != state.lag))
+    rows = np.setdiff1d(rows, loader_time(state, {}).edges)
+    works |= np.array(["HtoD" in each for each in graph.names])[graph.activities.name]
     assert works[own[rows]].all()
     assert halved.lag[rows].sum() == pytest.approx(state.lag[rows].sum() / 2, rel=1e-3)
     (unsure,) = halved.unsure

@@ -7,6 +7,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import EdgeKind
 from htagraph.simulate import simulate
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
 from tests.strategies import Json, annotation, kernel, launch, load, op
@@ -22,8 +23,10 @@ def line(*durations: int) -> hg.DependencyGraph:
     return hg.DependencyGraph.from_frames(acts, follow)
 
 
-def trained(folder: Path, *, shapes: tuple[bool, bool] = (True, True), device: bool = False) -> hg.DependencyGraph:
-    """Return a step of a rank: two gradients of 400,000 and 4,000,000 bytes are complete at 40 and 80 µs."""
+def trained(
+    folder: Path, *, shapes: tuple[bool, bool] = (True, True), device: bool = False, ranks: int = 1
+) -> hg.DependencyGraph:
+    """Return a step of ranks: two gradients of 400,000 and 4,000,000 bytes are complete at 40 and 80 µs."""
     events = [op("forward", 0, 30)]
     for at, size in enumerate((100_000, 1_000_000)):
         dims: Json = {"Input Dims": [[size]], "Input type": ["float"]} if shapes[at] else {}
@@ -32,7 +35,7 @@ def trained(folder: Path, *, shapes: tuple[bool, bool] = (True, True), device: b
         events += [launch(32 + 40 * at, 2, at + 1), kernel("add", 34 + 40 * at, 40, at + 1)] if device else []
     events.append(annotation("Optimizer.step#SGD.step", 100, 20))
     events += [launch(102, 2, 9), kernel("step", 130, 20, 9)] if device else [op("aten::add_", 101, 18)]
-    return load(events, folder)
+    return load(dict.fromkeys(range(ranks), events), folder)
 
 
 @pytest.mark.parametrize("device", [False, True])
@@ -45,6 +48,18 @@ def test_the_optimizer_waits_for_gradients(tmp_path: Path, *, device: bool) -> N
     assert outcome.makespan_ns - outcome.baseline_ns == pytest.approx(since + took + 2 * 24_000 - begin, abs=5)
     assert outcome.low < outcome.speedup < outcome.high
     assert "4 MB" in outcome.notes[0] or "4.4 MB" in outcome.notes[0]
+
+
+def test_replicas_of_several_ranks_reduce_the_gradients_of_each(tmp_path: Path) -> None:
+    (tmp_path / "several").mkdir()
+    graphs = trained(tmp_path, device=True), trained(tmp_path / "several", device=True, ranks=3)
+    states = [hg.what_if(graph).state for graph in graphs]
+    alone, several = (with_gradients_exchanged(state, 2, 10, None) for state in states)
+    waits = [sorted(each.lag[each.graph.edges.kind == EdgeKind.COLLECTIVE].tolist()) for each in (alone, several)]
+    assert waits[1] == sorted(3 * waits[0]) != []
+    assert "4.4 MB" in alone.notes[-1]
+    assert alone.notes == several.notes
+    assert with_gradients_exchanged(states[1], 2, None, 0).lag is states[1].lag
 
 
 def test_gradients_without_shapes_are_refused_or_given(tmp_path: Path) -> None:

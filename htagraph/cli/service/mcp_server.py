@@ -25,7 +25,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.output.report import envelope
 from htagraph.output.reports.activities import event_report, selection_report
-from htagraph.output.reports.changes import what_if_report
+from htagraph.output.reports.changes import capacity_report, what_if_report
 from htagraph.output.reports.device_time import kernels_report
 from htagraph.output.reports.ranks import critical_path_report
 from htagraph.output.reports.two_jobs import diff_report
@@ -91,11 +91,18 @@ _OWN: Mapping[str, Any] = {
     ),
     "activity": Annotated[int, Field(description="Number of the activity, as `select` gives it.", ge=0)],
     "before": _PATH, "after": _PATH,
+    "batches": Annotated[list[Annotated[int, Field(ge=1)]] | None, Field(
+        description="Batches of each rank, samples; by default half to 8 times the recorded one.", max_length=20)],
+    "_capacity.before": Annotated[int | None, Field(
+        description="The recorded batch of each rank, samples; by default the shapes of inputs say it.", ge=1)],
+    "devices": Annotated[list[Annotated[str, Field(max_length=100)]] | None, Field(
+        description="Devices, such as 'H100 SXM' and 'L4'; by default some that are often asked for.", max_length=20)],
+    "recorded": _text("The recorded device, such as 'A100 80GB SXM', if the recording names none.", 100),
     "changes": Annotated[list[Annotated[str, Field(max_length=2_000)]], Field(
         description="Options of `htagraph what-if`, one change each, applied in this order. Examples: 'network 0.5' "
         "(transfers take half as long), 'scale name=*gemm*:0.8', 'remove op=aten::dropout', 'no-launch-overhead', "
         "'infinite-host', 'fix-straggler auto', 'free-dataloader', 'perfect-overlap', 'cuda-graph step=4-6', "
-        "'batch :64', 'device H100 SXM'.",
+        "'batch :64', 'device H100 SXM', 'scale-ranks 16,strong'.",
         min_length=1, max_length=_MAX_CHANGES,
     )],
 }  # fmt: skip
@@ -111,8 +118,6 @@ _RANKED: Mapping[str, str] = {
     "possible gain, each replayed. Takes longer than the others.",
     "plan": "Which three changes save most together, and what each adds to the others: gains of single changes do not "
     "add up. Takes longer than the others.",
-    "capacity": "How long a step takes with other batches and on other devices, each replayed with its 90 % interval, "
-    "and how large a batch fits into memory. For one size or product, ask what_if, such as 'batch :64'.",
 }
 """Tools that rank what they find in one job: `summary`, and verbs that are rows of `QUESTIONS`."""
 _KEPT = 3
@@ -187,7 +192,8 @@ def _tool(answer: _Answer, folders: Folders, graphs: Graphs) -> Callable[..., st
 
     tool.__name__ = answer.__name__.strip("_")
     tool.__signature__ = inspect.Signature([  # type: ignore[attr-defined] # what the SDK reads
-        *(each.replace(kind=each.KEYWORD_ONLY, annotation=_OWN[each.name]) for each in own),
+        *(each.replace(kind=each.KEYWORD_ONLY,
+                       annotation=_OWN.get(f"{answer.__name__}.{each.name}", _OWN.get(each.name))) for each in own),
         *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_SHARED[name][0])
           for name, default in taken.items()),
     ])  # fmt: skip
@@ -234,6 +240,18 @@ def _what_if(asked: _Asked, changes: list[str]) -> _Envelope:
     return what_if_report([scenario.run() for scenario in scenarios], changes, top=asked.window.asked).to_dict()
 
 
+def _capacity(
+    asked: _Asked, batches: list[int] | None = None, before: int | None = None, devices: list[str] | None = None,
+    recorded: str = "",
+) -> _Envelope:  # fmt: skip
+    """Return how long a step takes, µs, with other batches and on other devices, and how large a batch memory holds.
+
+    Each is replayed with its 90 % interval. For both at once, or more ranks, ask what_if, such as 'scale-ranks 16'.
+    """
+    options: dict[str, Any] = {"batches": batches, "before": before, "devices": devices, "recorded": recorded}
+    return capacity_report(asked.graph(), _INPUTS, **options).to_dict()
+
+
 def _diff(asked: _Asked, before: str, after: str) -> _Envelope:
     """Return why the steps of one job take longer than those of another: causes, call paths, kernels, chance."""
     graphs = asked.graph(before), asked.graph(after)
@@ -262,7 +280,9 @@ def _validate(asked: _Asked) -> _Envelope:
     return envelope("validate", result.files.head(0), result.files, 0.0, tables)
 
 
-_ANSWERS: tuple[_Answer, ...] = (_jobs, _critical_path, _kernels, _what_if, _diff, _select, _event, _validate)
+_ANSWERS: tuple[_Answer, ...] = (
+    _jobs, _critical_path, _kernels, _what_if, _capacity, _diff, _select, _event, _validate,
+)  # fmt: skip
 _WITH: Mapping[str, Mapping[str, Any]] = {
     "_jobs": {"path": None, "ranks": None, "steps": None, "rows": 50}, "_diff": {"path": None, "steps": None},
     "_event": {"rows": 20}, "_validate": {"ranks": None, "steps": None, "rows": 20},

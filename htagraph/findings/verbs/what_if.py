@@ -25,6 +25,7 @@ def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
     return spoken(
         _gain(after),
+        _throughput(after),
         f"With noise, half of the runs take less than {time_text(low / 1000)}, and 99 % less than "
         f"{time_text(high / 1000)}."
         if after.state.jitter
@@ -37,7 +38,8 @@ def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < ROUNDING:
         was = "" if new == old else f", not {old}"
-        return f"The job would take as long as before ({new}{was}): hardly anything waits for what was changed."
+        why = "" if after.state.scaled[0] != 1 else ": hardly anything waits for what was changed"
+        return f"The job would take as long as before ({new}{was}){why}."
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
     how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
@@ -48,6 +50,19 @@ def _gain(after: Outcome) -> str:
     if low == high:
         return f"{start}."
     return f"{start} (90 % interval of the speedup: {low} to {high})."
+
+
+def _throughput(after: Outcome) -> str:
+    """Say what another number of ranks means for samples per second, or for work where the model grows too."""
+    ranks, samples, work = after.state.scaled
+    if ranks == 1 or not after.makespan_ns:
+        return ""
+    rates = [work * each for each in (after.speedup, after.low, after.high)]
+    what = "samples" if samples == work else "work"
+    (rate, low, high), (share, least, most) = rates, (100 * each / ranks for each in rates)
+    ends = (f" (90 %: {low:.2f} to {high:.2f})", f" ({least:.0f} to {most:.0f} %)") if low != high else ("", "")
+    done = f"With {ranks:.3g} times the ranks, {rate:.2f} times the {what} per second{ends[0]}"
+    return f"{done}: {share:.0f} % efficiency{ends[1]}."
 
 
 def _bound(before: Bound, now: Bound) -> str:

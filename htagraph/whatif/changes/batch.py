@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -88,6 +88,9 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     with suppress(SelectionError):  # it has no loader
         state = with_factor(state, loader_time(state, {}), _loader_growth(job, others, after))
     said = f", by another recording for {_shared(job, others[-1]):.0%} of their time" if others else ""
+    ranks, *done = state.scaled
+    samples, work = (each * after / job.layout.batch for each in done)
+    state = replace(state, scaled=(ranks, samples, work))
     return state.with_note(
         f"{_DONE}{after} and not {job.layout.batch}: {_scope(job, times[0])}{said}; libraries may choose other kernels"
     )

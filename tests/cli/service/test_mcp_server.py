@@ -64,7 +64,7 @@ def results(answered: tuple[bool, str]) -> dict[str, Any]:
         ("collectives", {}, "collectives"), ("opportunities", {"rows": 3}, "opportunities"),
         ("what_if", {"changes": ["network 0.5"]}, "prediction"), ("validate", {}, "support"),
         ("select", {"criteria": "kind=kernel"}, "activities"), ("event", {"activity": 1100}, "waits_for"),
-        ("diff", {"before": "", "after": ""}, "contributions"), ("jobs", {}, "jobs"),
+        ("diff", {"before": "", "after": ""}, "contributions"), ("jobs", {}, "jobs"), ("capacity", {}, "devices"),
     ],
 )  # fmt: skip
 def test_each_tool_answers_within_bounds(ask: Ask, tool: str, arguments: dict[str, Any], table: str) -> None:
@@ -87,6 +87,16 @@ def test_a_prediction_is_that_of_the_library(ask: Ask) -> None:
     expected = hg.what_if(hg.load(DEMO)).scale_network(factor=0.5).no_launch_overhead().run()
     found = results(ask("what_if", changes=["network 0.5", "--no-launch-overhead"]))["prediction"][0]
     assert found["predicted_us"] == pytest.approx(expected.makespan_ns / 1000)
+
+
+def test_capacity_takes_what_the_command_takes() -> None:
+    ask = asking(REPOSITORY / "data" / "gpu_demo" / "train")
+    found = results(ask("capacity", batches=[8, 32], before=16, devices=["L4"], recorded="A100 80GB SXM"))
+    assert [row["batch"] for row in found["batches"]] == [8, 32]
+    assert {row["device"] for row in found["devices"]} == {"L4"}
+    failed, text = ask("capacity", batches=[0])
+    assert failed
+    assert "greater than or equal to 1" in text
 
 
 @pytest.mark.parametrize(

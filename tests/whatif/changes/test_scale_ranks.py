@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.simulate import simulate
 from htagraph.whatif.links import transfers
+from htagraph.whatif.options import CHANGES
+from tests.reach import DATA
 from tests.whatif.changes.simulated import recorded, small
 
 
@@ -38,8 +41,11 @@ def test_only_groups_asked_for_grow() -> None:
     lag = outcome.state.lag
     assert np.array_equal(lag[found.edges[~data_parallel]], graph.edges.lag[found.edges[~data_parallel]])
     assert (lag[found.edges[data_parallel]] > graph.edges.lag[found.edges[data_parallel]]).any()
-    assert len(outcome.notes) == 1
-    assert "groups=" in hg.what_if(graph).scale_ranks(64).run().notes[1]
+    assert not any("data parallel are taken" in each for each in outcome.notes)
+    assert "between hosts" in outcome.notes[1]
+    alone = hg.what_if(graph).scale_ranks(64).run()  # labels say which groups are data parallel
+    assert np.array_equal(alone.state.lag, lag)
+    assert "dp [0, 2]; those such as 3 tp [0, 1] stay; groups= says others, such as groups=*dp*" in alone.notes[1]
 
 
 @pytest.mark.slow
@@ -53,6 +59,7 @@ def test_late_ranks_are_drawn_from_the_spread_of_arrivals() -> None:
 
 STAGED = {"pp": 2, "ranks": 2, "layers": 8, "microbatches": 8}
 TENSOR = {"tp": 2, "ranks": 4}
+ONLY_TENSOR = {"tp": 2, "ranks": 2, "with_stack": True}
 
 
 def graph_of(kind: str, **settings: object) -> DependencyGraph:
@@ -109,7 +116,11 @@ def test_other_sizes_are_near_the_simulation_of_them(
         ("gpu_bound", STAGED, {"pipeline": 1}, "no more than asked"),
         ("tensor", TENSOR, {"data": 2.5}, "whole number"),
         ("gpu_bound", {"ranks": 1}, {"data": 4, "tensor": 2}, "only one of"),
-        ("gpu_bound", {"ranks": 1}, {"n": 4, "gradients_mb": 0.0, "bandwidth_gb_s": 1}, "gradients_mb"),
+        ("gpu_bound", {"ranks": 1}, {"n": 4, "gradients_mb": -1.0, "bandwidth_gb_s": 1}, "gradients_mb"),
+        ("gpu_bound", {"ranks": 1}, {"n": 4, "microbatches": 4}, "microbatches= changes nothing here"),
+        ("gpu_bound", {}, {"n": 4, "activations_mb": 4}, "activations_mb= changes nothing here"),
+        ("gpu_bound", STAGED, {"pipeline": 4, "bandwidth_gb_s": 4}, "bandwidth_gb_s= changes nothing here"),
+        ("tensor", ONLY_TENSOR, {"n": 3}, "give a multiple of 2"),
         ("gpu_bound", {"ranks": 1}, {"tensor": 4, "bandwidth_gb_s": 1}, "activations_mb="),
         ("gpu_bound", {"ranks": 1}, {"pipeline": 4}, "microbatches="),
     ],
@@ -117,3 +128,64 @@ def test_other_sizes_are_near_the_simulation_of_them(
 def test_what_is_not_shown_is_refused(kind: str, settings: dict[str, object], asked: dict[str, Any], why: str) -> None:
     with pytest.raises((SelectionError, ValueError), match=why):
         hg.what_if(graph_of(kind, **settings)).scale_ranks(**asked)
+
+
+def test_what_a_refusal_proposes_works() -> None:
+    job = hg.what_if(hg.load(DATA / "demo"))
+    with pytest.raises(SelectionError, match=r"such as groups=\*default_pg\*;"):
+        job.scale_ranks(data=8)
+    times = [job.scale_ranks(8).run().makespan_ns]
+    for groups in ("*default_pg*", "*", "0 default_pg [0, 1, 2, 3]"):
+        change = CHANGES["scale-ranks"].read(f"data=8,groups={groups}")
+        assert change.options["groups"] == groups
+        times.append(change.apply(job).run().makespan_ns)
+    assert len(set(times)) == 1
+
+
+def test_strong_scaling_shares_the_loader() -> None:
+    job = hg.what_if(hg.load(DATA / "gpu_demo" / "before"))  # the loader takes two thirds of a step
+    shared, smaller = job.scale_ranks(4, strong=True).run(), job.batch(4).run()
+    assert shared.speedup == pytest.approx(smaller.speedup, rel=0.02)
+    assert shared.low < smaller.speedup < shared.high
+    assert job.scale_ranks(tensor=4, strong=True, activations_mb=1).run().speedup < 1.1  # each loads the whole batch
+
+
+def test_a_bandwidth_is_that_of_groups_that_grow() -> None:
+    graph, _ = recorded(small("communication_bound"))
+    job = hg.what_if(graph)
+    fast, slow = (job.scale_ranks(8, bandwidth_gb_s=rate).run() for rate in (100.0, 10.0))
+    found = transfers(job.state)
+    rows = found.edges[(found.moved > 0) & (graph.edges.lag[found.edges] > 0)]
+    moved = found.moved[(found.moved > 0) & (graph.edges.lag[found.edges] > 0)] * (2 * 7 / 8) / (2 * 1 / 2)
+    assert slow.state.lag[rows] - fast.state.lag[rows] == pytest.approx(moved / 10 - moved / 100, rel=1e-3, abs=2)
+    assert slow.makespan_ns > fast.makespan_ns
+
+
+def test_links_between_hosts_are_not_known() -> None:
+    job = hg.what_if(recorded(small("communication_bound"))[0])  # hosts of eight devices
+    few, many, told = job.scale_ranks(8).run(), job.scale_ranks(16).run(), job.scale_ranks(16, bandwidth_gb_s=99).run()
+    assert "between hosts of 8 devices" in " ".join(many.notes)
+    assert "between hosts" not in " ".join((*few.notes, *told.notes))
+    assert many.low < 0.1 * many.speedup < 0.5 * few.low
+
+
+@pytest.mark.parametrize("asked", [{"n": 4}, {"data": 2}])
+def test_tensor_parallel_ranks_become_replicas_that_reduce_gradients(tmp_path: Path, asked: dict[str, Any]) -> None:
+    simulate(small("tensor").model_copy(update=ONLY_TENSOR)).write(tmp_path)
+    job = hg.what_if(hg.load(tmp_path))
+    with pytest.raises(SelectionError, match=r"2 replicas of the 2 recorded ranks.*gradients_mb="):
+        job.scale_ranks(**asked)
+    truth = simulate(small("tensor").model_copy(update=TENSOR)).mean_step_ns
+    outcome = job.scale_ranks(**asked, gradients_mb=50, bandwidth_gb_s=200).run()
+    assert outcome.state.scaled == (2, 2, 2)
+    assert outcome.mean_step_ns == pytest.approx(truth, rel=0.03)
+    assert job.scale_ranks(**asked, gradients_mb=0).run().makespan_ns <= outcome.makespan_ns
+
+
+@pytest.mark.parametrize(
+    ("asked", "scaled"),
+    [({"n": 8}, (4, 4, 4)), ({"n": 8, "strong": True}, (4, 1, 1)), ({"data": 4, "tensor": 4}, (4, 2, 4))],
+)
+def test_how_much_more_is_done(asked: dict[str, Any], scaled: tuple[float, ...]) -> None:
+    graph = graph_of("tensor", **TENSOR) if "tensor" in asked else graph_of("gpu_bound")
+    assert hg.what_if(graph).scale_ranks(**asked).state.scaled == scaled
