@@ -158,7 +158,8 @@ def capacity(
             raise
         refused.append(str(error))
     room = _room(graph, size) if size else None
-    told = tuple(f"{', '.join(rows)}: {note}" if rows else note for note, rows in notes.items())
+    most = max(len(by_batch), len(by_device)) - 1  # a note on all rows, but that of the recording, is on the table
+    told = tuple(f"{', '.join(rows)}: {note}" if 0 < len(rows) < most else note for note, rows in notes.items())
     return Capacity(graph, size, step_us, own, by_batch, by_device, room, tuple(refused), told)
 
 
@@ -207,7 +208,7 @@ def _told(outcome: Outcome, about: str, notes: dict[str, list[str]]) -> None:
     row = ("a batch of ", "device: kernels as on ")
     for note in outcome.state.notes:
         if not note.startswith(row):
-            notes.setdefault(note, [])
+            notes.setdefault(note, []).append(about)
     if outcome.high > _WIDE * outcome.low:
         notes.setdefault(f"the interval is wide, as {outcome.interval_cause}", []).append(about)
 

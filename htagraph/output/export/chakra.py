@@ -77,7 +77,7 @@ class ChakraFiles:
         if self.unsized:
             lines.append(
                 f"Nodes of communication without a size: {self.unsized:,}. A replay needs none, a simulated network "
-                "does (PyTorch records sizes since 2.4, in `record_param_comms`)."
+                "does (PyTorch records sizes since 2.4; exports of Nsight Systems have them with --include-json=true)."
             )
         return lines
 
