@@ -318,10 +318,7 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
 
 
 def _guesses(calls: Calls, loops: _Loops, position: Array) -> Iterator[Hypothesis]:
-    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
-
-    `position` is where a call of each loop would be.
-    """
+    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work."""
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]
     if names_like("Event", calls.job.names, name)[0]:

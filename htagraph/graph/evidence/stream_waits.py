@@ -273,10 +273,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
 
 
 def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:
-    """Return the places where work on side streams ends, as (anchors, lane): its records, or, without any, launches.
-
-    The anchor of a record is the record itself, the anchor of a launch is the position after it.
-    """
+    """Return the places where work on side streams ends, as (anchors, lane): its records, or, without any, launches."""
     main = calls.lanes[rank][0]
     records = calls.of_kind_on(rank, ActivityKind.RECORD)
     before = calls.before[records]

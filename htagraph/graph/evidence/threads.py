@@ -217,10 +217,7 @@ class _Link(NamedTuple):
 
 
 def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | None:
-    """Return what wakes the operators of one key, None if nothing regular precedes them.
-
-    `rows` are the operators of the key, in order; `made` are the operators of all threads.
-    """
+    """Return what wakes the operators of one key (`rows`), None if nothing regular precedes them."""
     waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
     if len(waited) < LIMITS.often:
         return None
@@ -401,10 +398,7 @@ def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
 
 
 def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
-    """Return whether stretches of a site, in order, that last `wait` until `end` (ns) end at a pace of their own.
-
-    `waited` are the long ones.
-    """
+    """Return whether stretches of a site that last `wait` until `end` (ns), long ones `waited`, keep a pace."""
     items, pace = np.diff(waited), np.diff(end[waited])
     long = np.isin(np.arange(1, len(end)), waited)
     every = (wait[1:], np.diff(end), np.diff(end)[long])  # short waits follow long work
@@ -414,11 +408,8 @@ def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
 
 
 def _makes_up(wait: Array, pace: Array, steady: Array) -> bool:
-    """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less.
-
-    `pace` is the time up to the end of each wait, ns.
-    """
-    work = pace - wait
+    """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less."""
+    work = pace - wait  # a pace is the time from the end of a wait to the end of the next
     if len(wait) < LIMITS.proof or not wait.std() or not work.std() or not len(steady):
         return False
     follows = float(np.corrcoef(wait, work)[0, 1])

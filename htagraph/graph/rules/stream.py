@@ -55,10 +55,7 @@ def _pauses(job: RecordedJob, lane: np.ndarray) -> np.ndarray:
 def _last_over(
     lane: np.ndarray, start: np.ndarray, end: np.ndarray, unsure: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (source, target) vertices from the latest end on the stream before each start whose predecessor is unsure.
-
-    `unsure` says of each activity but the last that it need not be the last to end before its successor starts.
-    """
+    """Return (source, target) vertices from the latest end on a stream to each start whose predecessor is unsure."""
     late = np.flatnonzero(unsure) + 1
     by_end = np.lexsort((-start, end))
     ends = end[by_end]

@@ -230,8 +230,6 @@ def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[np.ndarray, np.
     """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
 
     An edge that is known explains no wake-up during a wait for a data loader's workers that began after its source.
-    `clock` are the moments that may have woken it, by time, with their times in ns; `known` are the THREAD edges so
-    far.
     """
     vertices, times = clock
     awoken = np.ones(len(thread.tops), np.bool_)

@@ -149,13 +149,8 @@ def _opened(path: Path, states: Mapping[str, FileState]) -> DependencyGraph | No
         return None
     with suppress(OSError):
         os.utime(path)  # the one used last leaves last
-    return _as_of_now(graph, states)
-
-
-def _as_of_now(graph: DependencyGraph, states: Mapping[str, FileState]) -> DependencyGraph:
-    """Return the graph, whose traces have the times of the files as they are: equal bytes may be newer."""
     traces: Any = graph.traces  # a dict that only this graph has
-    for rank, trace in graph.traces.items():
+    for rank, trace in graph.traces.items():  # with the times of the files as they are: equal bytes may be newer
         state = states[str(trace.path)]
         traces[rank] = replace(trace, fingerprint=(state.size, state.modified_ns))
     return graph
