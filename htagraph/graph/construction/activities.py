@@ -143,10 +143,7 @@ def _in_categories(trace: Trace, table: Events, categories: frozenset[str]) -> M
 
 
 def _kinds(trace: Trace, naming: Naming, log: IssueLog) -> tuple[npt.NDArray[np.int8], Mask]:
-    """Return (ActivityKind of every event, which events are activities of the graph).
-
-    Where no event has a category of the format, another program wrote the file: all of its events are host work.
-    """
+    """Return (ActivityKind of every event, which events are activities of the graph)."""
     table = trace.events
     is_activity = _in_categories(trace, table, HOST_CATEGORIES | DEVICE_CATEGORIES)
     categories = list(trace.categories)

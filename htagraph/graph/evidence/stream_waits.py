@@ -414,10 +414,7 @@ def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array,
 
 
 def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
-    """Return (source, target, confidence) for one rank.
-
-    `free` is when all work had ended that each activity is known to wait for, ns.
-    """
+    """Return (source, target, confidence) for one rank; what each activity is known to wait for ended at `free`, ns."""
     acts, window = calls.job.activities, start_window(calls, rank)
     enqueued, lanes = calls.enqueued, calls.lanes[rank]
     work = enqueued.work[slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))]

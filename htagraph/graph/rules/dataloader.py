@@ -33,7 +33,7 @@ def dataloader(job: RecordedJob) -> Edges:
     gains nothing where the loader is slower.
     """
     acts = job.activities
-    source, target, _ = job.slices()
+    source, target, _ = job.slices
     loads = np.flatnonzero(job.loaders >= 0)
     source, target, region = source[loads], target[loads], job.loaders[loads].astype(np.int64)
     lasts = job.moment(target) - job.moment(source)

@@ -58,9 +58,9 @@ def host_sync(job: RecordedJob) -> Edges:
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
     last, call, own, sure = implicit_syncs(calls)
-    ends, after = (2 * last + 1, 2 * call + 1), own  # the lag is what the call does after the wait, and its own time
-    inferred = EdgeKind.HOST_SYNC, Provenance.INFERRED
-    parts += [Edges.of(*ends, after, *inferred, confidence=sure, activity=call), _polled(job)]
+    kinds = EdgeKind.HOST_SYNC, Provenance.INFERRED  # the lag is what the call does after the wait, and its own time
+    implicit = Edges.of(2 * last + 1, 2 * call + 1, own, *kinds, confidence=sure, activity=call)
+    parts += [implicit, _polled(job)]
     had_work = last_ends(calls, calls.rank[unknown], unknown) > np.iinfo(np.int64).min  # others wait for nothing
     by_rank = Counter(calls.rank[unknown[had_work]].tolist())
     job.refused["host_sync"] = unresolved_waits(job, by_rank, _UNRESOLVED)

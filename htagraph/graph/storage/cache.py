@@ -337,11 +337,8 @@ def make_room(folder: Path) -> None:
         if room < 0:
             _remove(graph.path)
     now = time.time()
-    for below, suffix, seconds in (
-        ("graphs", ".part", _ABANDONED_S),
-        ("jobs", ".part", _ABANDONED_S),
-        ("jobs", ".json", _KEPT_S),
-    ):
+    left = (("graphs", ".part", _ABANDONED_S), ("jobs", ".part", _ABANDONED_S), ("jobs", ".json", _KEPT_S))
+    for below, suffix, seconds in left:
         for path in _inside(folder / below, suffix):
             with suppress(OSError):
                 if path.stat().st_mtime < now - seconds:

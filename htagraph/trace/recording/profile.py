@@ -430,17 +430,14 @@ class TraceHandler:
             return
         number = len(self.written) + (not self.has_captures)
         folder = self.folder if number == 1 else self.folder / (f"recording-{number}" if number else "captures")
-        target = folder / f"rank-{self._rank_now()}.json.gz"
+        known = self.rank if self.rank is not None else rank_in_group()
+        known = self._noted if known is None else known
+        target = folder / f"rank-{rank_of_process() if known is None else known}.json.gz"
         if target.exists() and target.stat().st_mtime > self._began:  # then two processes have the same rank
             advice = "call init_process_group before, or set RANK"
             warnings.warn(f"{target} was just written by another process and is replaced: {advice}", stacklevel=2)
         write_packed(target, profiler.export_chrome_trace)
         self.written.append(target)
-
-    def _rank_now(self) -> int:
-        known = self.rank if self.rank is not None else rank_in_group()
-        known = self._noted if known is None else known
-        return rank_of_process() if known is None else known
 
     def is_of_this_process(self) -> bool:
         """Return whether this process made the handler, rather than one that it was forked from."""
