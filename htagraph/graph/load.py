@@ -449,7 +449,8 @@ def survey(read: ReadTrace, wanted: Wanted) -> Surveyed:
     sieve = Survey()
     marks = read(frames=Frames(asked=False), sieve=sieve)
     frames, base = Frames(asked=wanted.python), marks.facts.origin_ns
-    return Surveyed(marks, sieve.extent, sieve.first(frames) + base, sieve.last(frames) + base)
+    first, last = sieve.span(frames)
+    return Surveyed(marks, sieve.extent, first + base, last + base)
 
 
 def part_of(read: ReadTrace, wanted: Wanted, naming: Naming) -> RankPart:

@@ -351,18 +351,12 @@ class Survey:
         """Times of all complete events of the file."""
         return self._all.result()
 
-    def first(self, frames: Frames) -> int:
-        """Return when the first activity starts, ns as in the file."""
-        return min((each.span(self.extent)[0] for each in self._counted(frames)), default=self.extent.first)
-
-    def last(self, frames: Frames) -> int:
-        """Return when the last activity starts, ns as in the file; arguments as for `first`."""
-        return max((each.span(self.extent)[1] for each in self._counted(frames)), default=self.extent.last)
-
-    def _counted(self, frames: Frames) -> list[Extents]:
-        """Return the times of what are activities."""
+    def span(self, frames: Frames) -> tuple[int, int]:
+        """Return when the first activity and the last one start, ns as in the file."""
         counted = [self._others, self._frames] if frames.holds(self._frames.count) else [self._others]
-        return [each for each in counted if each.count]
+        extent = self.extent
+        spans = [each.span(extent) for each in counted if each.count] or [(extent.first, extent.last)]
+        return min(first for first, _ in spans), max(last for _, last in spans)
 
     def see(self, into: Collected, category: Array, start: Array, duration: Array) -> None:
         """Note the times of complete events, ns as in the file."""

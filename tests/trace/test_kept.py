@@ -214,14 +214,14 @@ def test_python_functions_are_activities_if_they_are_kept(asked: bool | None, fi
     events = [op(2), step(1), op(1, cat="python_function", ts=5), op(1, cat="overhead", ts=1)]
     survey = Survey()
     read_trace(written(tmp_path / "a.json", document([*events, END])), lambda *_: 0, sieve=survey)
-    assert survey.first(Frames(asked=asked)) == first
+    assert survey.span(Frames(asked=asked))[0] == first
 
 
 def test_the_last_activity_is_no_python_function_that_is_left_out_and_no_overhead(tmp_path: Path) -> None:
     events = [op(1, ts=100), op(2, ts=200), op(3, cat="python_function", ts=300), op(4, cat="overhead", ts=400)]
     survey = Survey()
     read_trace(written(tmp_path / "a.json", document([*events, END])), lambda *_: 0, sieve=survey)
-    assert [survey.last(Frames(asked=asked)) for asked in (True, False)] == [300_000, 200_000]
+    assert [survey.span(Frames(asked=asked))[1] for asked in (True, False)] == [300_000, 200_000]
 
 
 def test_host_events_that_overlap_a_window_are_kept(tmp_path: Path) -> None:

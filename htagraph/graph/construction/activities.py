@@ -143,10 +143,7 @@ def _in_categories(trace: Trace, table: Events, categories: frozenset[str]) -> M
 
 
 def _kinds(trace: Trace, naming: Naming, log: IssueLog) -> tuple[npt.NDArray[np.int8], Mask]:
-    """Return (ActivityKind of every event, which events are activities of the graph).
-
-    Where no event has a category of the format, another program wrote the file: all of its events are host work.
-    """
+    """Return (ActivityKind of every event, which events are activities of the graph)."""
     table = trace.events
     is_activity = _in_categories(trace, table, HOST_CATEGORIES | DEVICE_CATEGORIES)
     categories = list(trace.categories)
@@ -190,13 +187,10 @@ def _lanes(trace: Trace, table: Events, device: Array) -> tuple[npt.NDArray[np.i
 
 
 def _distinct(lane: Array, device: Array, stream: Array) -> tuple[list[tuple[int, int, int]], Array]:
-    """Return (the distinct rows of three columns in the order of their first occurrence, the number of each row).
-
-    In most files all work of a lane names one device and one stream.
-    """
+    """Return (the distinct rows of three columns in the order of their first occurrence, the number of each row)."""
     first = np.zeros(int(lane.max(initial=-1)) + 1, np.int64)
     first[lane[::-1]] = np.arange(len(lane))[::-1]
-    first = first[lane]
+    first = first[lane]  # in most files all work of a lane names one device and one stream
     odd = np.flatnonzero((device != device[first]) | (stream != stream[first]))
     if len(odd):
         columns = np.stack([column[odd] for column in (lane, device, stream)])
@@ -359,10 +353,7 @@ def _steps_as_nested(step: Array, kind: Array, parent: Array, cause: Array) -> n
 
 
 def _with_boundaries(acts: Activities) -> Activities:
-    """Return the activities followed by one BOUNDARY per step: when its annotation and all its work have ended.
-
-    It takes no time and lies on the thread of the step's annotation.
-    """
+    """Return the activities followed by one BOUNDARY per step: when its annotation and all its work have ended."""
     marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
     if not len(marks):
         return acts

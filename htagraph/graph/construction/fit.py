@@ -240,8 +240,8 @@ def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     had ended when the call began. (The minimum would be a bound, but it predicts too early a start for queued work.)
     Calls that took long themselves, as the first one of a kernel that has to be loaded, say nothing of it.
 
-    Work that waited for nothing else and started before such a call returned was handed over that late: the lag is the
-    call's own time, all of it.
+    Work that waited for nothing else and started before such a call returned was handed over that late, since the call
+    took so long: the lag is the call's own time, all of it.
     """
     rows = np.flatnonzero(edges.kind == EdgeKind.LAUNCH)
     if not len(rows):
@@ -253,30 +253,17 @@ def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     of_rank = _medians(rank, seen, free, np.full(len(rows), LIMITS.launch_ns))
     of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
     usual = np.maximum(0, np.where(of_class > LIMITS.times_usual * of_rank, of_rank, of_class))
-    late = _handed_over_late(job, edges.take(rows), held, LIMITS.times_usual * usual)
+    starts, begun, returned = (job.moment(each) for each in (edges.target[rows], 2 * call, 2 * call + 1))
+    free = np.maximum(held[edges.target[rows] // 2], begun)
+    late = (starts <= returned) & (starts - free > LIMITS.times_usual * usual)
     lag, owner = edges.lag.copy(), edges.activity.copy()
     lag[rows] = np.where(late, seen, np.minimum(seen, usual))
     owner[rows[late]] = call[late]
     return replace(edges, lag=lag, activity=owner)
 
 
-def _handed_over_late(job: RecordedJob, launches: Edges, held: Ints, usual: Ints) -> Mask:
-    """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
-
-    `usual` is what may pass from the call, or from anything else that the work waited for, ns; `held` is that of
-    `_held_until`.
-    """
-    starts = job.moment(launches.target)
-    before_return = starts <= job.moment(launches.source + 1)
-    free = np.maximum(held[launches.target // 2], job.moment(launches.source))
-    return np.asarray(before_return & (starts - free > usual))
-
-
 def _met_idle(job: RecordedJob, edges: Edges, rows: Ints, held: Ints) -> Mask:
-    """Return for which edges, from launches to work, the work waited for nothing else.
-
-    All that it depends on had happened when the call began, and it started soon after the call returned.
-    """
+    """Return for which edges, from launches to work, the work waited for nothing else, and started soon."""
     call, work = edges.source[rows] // 2, edges.target[rows] // 2
     soon = job.moment(2 * work) - job.moment(2 * call + 1) <= LIMITS.idle_start_ns
     return np.asarray(soon & (held[work] <= job.moment(2 * call)))
@@ -465,10 +452,7 @@ def _latest(target: Array, moment: Array, wanted: Array) -> Ints:
 
 
 def _own_cost(waits: _Waits, lag: Array) -> Ints:
-    """Return for each of `bodies` the median lag, ns, of the last BODY edges of the rank's calls that did not wait.
-
-    The median is over calls of the same name.
-    """
+    """Return for each of `bodies` the median lag, ns, of the rank's calls of that name that did not wait."""
     acts, activity = waits.job.activities, waits.edges.activity
     own = activity[waits.bodies]
     wanted = acts.rank[own].astype(np.int64) << 32 | acts.name[own]

@@ -38,6 +38,7 @@ def graph_branches(job: RecordedJob) -> tuple[Array, Array, Array]:
 
     Graphs on one stream have none: the order of the stream holds there.
     """
+    # the stream that computes most comes first
     places = {rank: {int(lane): i for i, lane in enumerate(lanes)} for rank, lanes in job.calls.lanes.items()}
     parts = [_waits(job, alike, places[int(job.activities.rank[alike.work[0, 0]])]) for alike in _launched_alike(job)]
     source, target, confidence = joined(parts, 3)
@@ -65,10 +66,7 @@ def _launched_alike(job: RecordedJob) -> Iterator[_Alike]:
 
 
 def _waits(job: RecordedJob, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Array, Array]:
-    """Return (source, target, confidence) of the waits in and around the launches of one graph.
-
-    `place` orders the streams of the rank by how much they compute.
-    """
+    """Return (source, target, confidence) of the waits in and around the launches of one graph."""
     inner = list(_inside(alike))
     lanes, first = np.unique(alike.lane, return_index=True)
     last = np.append(first[1:], len(alike.lane)) - 1

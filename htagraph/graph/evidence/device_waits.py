@@ -136,7 +136,7 @@ def _of_pauses(calls: Calls) -> Iterator[Polled]:
     A site is all long stretches with the same moments around them, on any rank, in which no call runs.
     """
     job, acts = calls.job, calls.job.activities
-    source, target, owner = job.slices()
+    source, target, owner = job.slices
     moment, long = acts.moment, LIMITS.long_call_ns
     rows = rows_where(lambda part: moment(target[part]) - moment(source[part]) >= long, len(source))
     own = owner[rows]
@@ -307,10 +307,7 @@ def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iter
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
-    """Return whether nearly all loops end with the work, and too many of them for chance.
-
-    A loop begins at `start` and ends at `over`, ns; the work may have ended `pause` ns before that.
-    """
+    """Return whether nearly all loops end with the work, or up to `pause` ns behind it, and too many for chance."""
     agree = answer.explained >= LIMITS.nearly_all * (answer.explained + answer.unexplained)
     long = (over - start >= LIMITS.two_clocks_ns) & (loops.first != loops.last)
     chance = np.sort(np.minimum(1, pause / np.maximum(1, over - start))[long])[::-1][: answer.explained].prod()
@@ -318,10 +315,7 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
 
 
 def _guesses(calls: Calls, loops: _Loops, position: Array) -> Iterator[Hypothesis]:
-    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
-
-    `position` is where a call of each loop would be.
-    """
+    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work."""
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]
     if names_like("Event", calls.job.names, name)[0]:

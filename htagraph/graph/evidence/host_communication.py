@@ -113,10 +113,7 @@ def _own_words(of_work: Array, of_call: Array, words: dict[str, int]) -> Array:
 def _of_rank(
     acts: Activities, names: tuple[str, ...], works: tuple[Array, Array], calls: tuple[Array, Array]
 ) -> list[tuple[Array, Array, Array]]:
-    """Return (calls, works, percent) of one rank, in parts.
-
-    Works and calls are given as (activities, operation of each).
-    """
+    """Return (calls, works, percent) of one rank, in parts; given are (activities, operation of each)."""
     inside = _around(acts, works, calls)
     held = inside >= 0
     parts = [(inside[held], works[0][held], np.full(int(held.sum()), Confidence.SURE))]
@@ -181,10 +178,7 @@ def _in_order(acts: Activities, work: Array, call: Array) -> tuple[Array, Array]
 
 
 def _lost_at(acts: Activities, served: tuple[Array, Array], call: Array) -> int:
-    """Return from which of the calls that were served on as many as are left over in the end have no work.
-
-    It is the number of those served where it is the last ones.
-    """
+    """Return how many of the calls that were served come before those that have no work."""
     own, work = served
     count = len(own)
     begin = acts.start[work]
@@ -234,9 +228,8 @@ def call_arguments(acts: Activities, names: tuple[str, ...], rows: Array) -> Cal
     columns = ("concrete_inputs", "input_dims", "input_type")
     known = np.stack([acts.arg(column)[rows] if column in acts.args else np.full(len(rows), -1) for column in columns])
     known = np.where(rows >= 0, known, -1)
-    distinct, inverse = np.unique(
-        np.stack([*known, np.where(rows >= 0, acts.name[rows], -1)]), axis=1, return_inverse=True
-    )
+    known = np.stack([*known, np.where(rows >= 0, acts.name[rows], -1)])
+    distinct, inverse = np.unique(known, axis=1, return_inverse=True)
     parsed = [
         _parsed(*(names[code] if code >= 0 else "" for code in column)) for column in distinct.T.tolist()
     ] or [(-1,) * 5]  # fmt: skip

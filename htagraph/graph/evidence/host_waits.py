@@ -36,8 +36,8 @@ def enqueued_works(job: RecordedJob, calls: Array, works: Array) -> tuple[Array,
     if len(calls) == len(works):
         return calls, works
     latest = np.searchsorted(job.moment(2 * calls), job.moment(2 * works), side="right") - 1
-    back = np.arange(len(works))[::-1]
-    at = np.minimum.accumulate((latest + back[::-1] * -1)[::-1])[::-1] + np.arange(len(works))
+    number = np.arange(len(works))
+    at = np.minimum.accumulate((latest - number)[::-1])[::-1] + number
     known = at >= 0
     return calls[at[known]], works[known]
 
@@ -108,9 +108,7 @@ def _timeline(job: RecordedJob, thread: HostThread, calls: Array) -> _Timeline:
     waits = names_that(is_wait, job.names)
     may_wait = waits[acts.name] | job.backward_names[acts.name]  # the engine's operator runs hooks
     may_wait |= ancestors(acts.parent, calls)
-    frames = np.flatnonzero(
-        (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
-    )
+    frames = np.flatnonzero(is_frame & (thread.vertices % 2 == 1) & waits[acts.name[owner]])
     named = marked(np.searchsorted(shown, frames) - 1, len(shown))
     free = (running < 0) | (acts.kind[running] == ActivityKind.PYTHON) | may_wait[running]
     rows = owner[shown]
@@ -236,12 +234,8 @@ def _possible(timeline: _Timeline, end: Array, place: Array) -> bool:
 def _common(timeline: _Timeline, since: Array, end: Array, seen: Array) -> Array:
     """Return the position of one place of the program in each instance of a call site, or -1.
 
-    Args:
-        timeline: of the thread.
-        since: the position of each instance's call.
-        end: when its collective ended, ns.
-        seen: where the wait may be in each instance, -1 where that is unknown. The place is the one of these that is
-            possible in nearly all instances; among several, the one where the stretches seen last longest in total.
+    Of the places `seen` (-1 where that is unknown) it is the one that is possible in nearly all instances; among
+    several, the one where the stretches seen last longest in total.
     """
     known = np.flatnonzero(seen >= 0)
     places: list[tuple[int, Array]] = []

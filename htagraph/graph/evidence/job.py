@@ -139,12 +139,9 @@ class RecordedJob:
         """Return when vertices were recorded, on the common clock, ns."""
         return self.time[vertex] if self.clocks else self.activities.moment(vertex)
 
-    def slices(self) -> tuple[Array, Array, Array]:
-        """Return the stretches between successive moments of each thread: (source, target, running activity or -1)."""
-        return self._slices
-
     @cached_property
-    def _slices(self) -> tuple[Array, Array, Array]:
+    def slices(self) -> tuple[Array, Array, Array]:
+        """The stretches between successive moments of each thread: (source, target, running activity or -1)."""
         source, target = self.boundaries[:-1], self.boundaries[1:]
         lane = self.activities.lane
         of_boundary = lane[self.boundaries >> 1]

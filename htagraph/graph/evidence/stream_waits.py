@@ -273,10 +273,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
 
 
 def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:
-    """Return the places where work on side streams ends, as (anchors, lane): its records, or, without any, launches.
-
-    The anchor of a record is the record itself, the anchor of a launch is the position after it.
-    """
+    """Return the places where work on side streams ends, as (anchors, lane): its records, or, without any, launches."""
     main = calls.lanes[rank][0]
     records = calls.of_kind_on(rank, ActivityKind.RECORD)
     before = calls.before[records]
@@ -417,10 +414,7 @@ def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array,
 
 
 def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
-    """Return (source, target, confidence) for one rank.
-
-    `free` is when all work had ended that each activity is known to wait for, ns.
-    """
+    """Return (source, target, confidence) for one rank; what each activity is known to wait for ended at `free`, ns."""
     acts, window = calls.job.activities, start_window(calls, rank)
     enqueued, lanes = calls.enqueued, calls.lanes[rank]
     work = enqueued.work[slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))]

@@ -217,10 +217,7 @@ class _Link(NamedTuple):
 
 
 def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | None:
-    """Return what wakes the operators of one key, None if nothing regular precedes them.
-
-    `rows` are the operators of the key, in order; `made` are the operators of all threads.
-    """
+    """Return what wakes the operators of one key (`rows`), None if nothing regular precedes them."""
     waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
     if len(waited) < LIMITS.often:
         return None
@@ -237,7 +234,11 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
         delay = start - of_name.time[at]
         agrees = (at >= 0) & (delay <= np.minimum(LIMITS.turn_ns, LIMITS.most * idle))
         share = float(agrees.mean())
-        chance = _by_chance(of_name, start[agrees], idle[agrees], delay[agrees])
+        near = max(1, int(delay[agrees].max(initial=0)))
+        # among the moments shortly before and after: operators end in phases of a step, and a thread may wake in the
+        # same phase without being woken by them
+        begin, around = start[agrees], np.minimum(idle[agrees], LIMITS.few * near)
+        chance = float(of_name.chance(begin - around, begin + around, near, delay[agrees]).prod())
         if agrees.sum() < LIMITS.often or not LIMITS.agrees(share, chance):
             continue
         candidate = (share, -float(np.median(delay[agrees])), of_name.row, waited[agrees], at[agrees])
@@ -246,18 +247,6 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
         return None
     share, _, by_name, woken, by = best
     return _Link(takes, rows, by_name, woken, by, round(Confidence.LIKELY * share))
-
-
-def _by_chance(ends: Ends, start: Array, idle: Array, delay: Array) -> float:
-    """Return how likely it is that moments of waiting threads have ends before them that are as near as these.
-
-    Each moment is compared with those shortly before and after it: operators end in phases of a step, and a thread may
-    wake in the same phase without being woken by them. `idle` is how long the thread waited until each moment, `delay`
-    the time from the last end before the moment; all are ns.
-    """
-    reach = max(1, int(delay.max(initial=0)))
-    around = np.minimum(idle, LIMITS.few * reach)
-    return float(ends.chance(start - around, start + around, reach, delay).prod())
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
@@ -358,7 +347,7 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     items.
     """
     acts = job.activities
-    source, target, owner = job.slices()
+    source, target, owner = job.slices
     out = np.full(len(source), -1, np.int32)
     frame = of_kinds(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON))
     around = np.where(source & 1, acts.parent[source >> 1], source >> 1)
@@ -401,10 +390,7 @@ def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
 
 
 def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
-    """Return whether stretches of a site, in order, that last `wait` until `end` (ns) end at a pace of their own.
-
-    `waited` are the long ones.
-    """
+    """Return whether stretches of a site that last `wait` until `end` (ns), long ones `waited`, keep a pace."""
     items, pace = np.diff(waited), np.diff(end[waited])
     long = np.isin(np.arange(1, len(end)), waited)
     every = (wait[1:], np.diff(end), np.diff(end)[long])  # short waits follow long work
@@ -414,11 +400,8 @@ def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
 
 
 def _makes_up(wait: Array, pace: Array, steady: Array) -> bool:
-    """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less.
-
-    `pace` is the time up to the end of each wait, ns.
-    """
-    work = pace - wait
+    """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less."""
+    work = pace - wait  # a pace is the time from the end of a wait to the end of the next
     if len(wait) < LIMITS.proof or not wait.std() or not work.std() or not len(steady):
         return False
     follows = float(np.corrcoef(wait, work)[0, 1])
@@ -434,7 +417,7 @@ def loaders(job: RecordedJob) -> npt.NDArray[np.int32]:
     """
     acts = job.activities
     names = names_that(is_data_loader, job.names)
-    source, _, owner = job.slices()
+    source, _, owner = job.slices
     out = np.full(len(source), -1, np.int32)
     if not names.any():
         return out
@@ -464,7 +447,7 @@ def worker_loads(job: RecordedJob) -> tuple[Array, Array]:
 
     They are sorted by vertex.
     """
-    source, _, _ = job.slices()
+    source, _, _ = job.slices
     loads = np.flatnonzero(job.loaders >= 0)
     loads = loads[names_that(has_loader_workers, job.names)[job.activities.name[job.loaders[loads]]]]
     loads = loads[np.argsort(source[loads], kind="stable")]

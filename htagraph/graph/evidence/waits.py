@@ -112,11 +112,7 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
 
 
 def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
-    """Return (whether the sources ended before the waits did, how many waits they explain).
-
-    Times are in ns: when waits ended, when each would have ended if it had waited for nothing; a source is -1 for
-    nothing.
-    """
+    """Return (whether the sources, -1 for none, ended before the waits did, how many waits they explain)."""
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
     possible, explains = support(end, over, free, site.window, site.tolerance)
@@ -337,10 +333,7 @@ def start_window(calls: Calls, rank: int) -> int:
 
 
 def unresolved_waits(job: RecordedJob, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
-    """Return an issue for each rank some of whose waits have no edge.
-
-    `what` says which waits these are, and why.
-    """
+    """Return an issue for each rank some of whose waits have no edge; `what` says which waits these are, and why."""
     return tuple(
         Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)
         for rank, count in sorted(counts.items())

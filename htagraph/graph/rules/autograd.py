@@ -49,7 +49,6 @@ def _by_flow(acts: Activities, rows: np.ndarray, flows: Flows, lanes: np.ndarray
     """Return the (forward, backward) operators at the two ends of each flow.
 
     A flow end names a thread and a time; the operator is the one that starts there, the outermost if several do.
-    `lanes` is the graph's lane for each lane of the file, -1 for none.
     """
     none = np.zeros(0, np.int64)
     if not len(flows.id) or not len(rows):

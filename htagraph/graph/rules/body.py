@@ -26,7 +26,7 @@ def body(job: RecordedJob) -> Edges:
 
 
 def _stretches(job: RecordedJob) -> Iterator[Edges]:
-    source, target, owner = job.slices()
+    source, target, owner = job.slices
     busy = (owner >= 0) & (job.loaders < 0)
     source, target, owner = source[busy], target[busy], owner[busy]
     lasts = job.moment(target)

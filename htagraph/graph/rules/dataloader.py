@@ -33,7 +33,7 @@ def dataloader(job: RecordedJob) -> Edges:
     gains nothing where the loader is slower.
     """
     acts = job.activities
-    source, target, _ = job.slices()
+    source, target, _ = job.slices
     loads = np.flatnonzero(job.loaders >= 0)
     source, target, region = source[loads], target[loads], job.loaders[loads].astype(np.int64)
     lasts = job.moment(target) - job.moment(source)
@@ -55,10 +55,7 @@ def dataloader(job: RecordedJob) -> Edges:
 
 
 def _longest(job: RecordedJob, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
-    """Return for each loader the longest stretch of each of its batches, in order of time.
-
-    A loader is known by its thread and its name.
-    """
+    """Return for each loader, known by thread and name, the longest stretch of each of its batches, by time."""
     acts = job.activities
     rows = np.flatnonzero(eligible)
     rows = rows[np.lexsort((-lasts[rows], region[rows]))]

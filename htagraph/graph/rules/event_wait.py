@@ -106,10 +106,7 @@ def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> 
 
 
 def _pending(calls: Calls, waits: StreamWaits, order: Array, key: Array, via: Array) -> tuple[Array, Array]:
-    """Return pairs (index into `via`, wait that was pending on its recording stream when the event was recorded).
-
-    A wait is pending while nothing was enqueued on its stream after it.
-    """
+    """Return pairs (index into `via`, wait that was pending on its recording stream when the event was recorded)."""
     stride = calls.enqueued.stride
     lane, record = waits.record_lane[via], waits.record[via]
     source = calls.enqueued.last_before(lane, record)

@@ -23,7 +23,7 @@ def host_order(job: RecordedJob) -> Edges:
     goes on meanwhile is none.
     """
     parent, kind = job.activities.parent, job.activities.kind
-    source, target, owner = job.slices()
+    source, target, owner = job.slices
     free = owner < 0
     source, target = source[free], target[free]
     activity = source >> 1

@@ -57,7 +57,10 @@ def host_sync(job: RecordedJob) -> Edges:
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
-    parts += [_implicit(calls), _polled(job)]
+    last, call, own, sure = implicit_syncs(calls)
+    kinds = EdgeKind.HOST_SYNC, Provenance.INFERRED  # the lag is what the call does after the wait, and its own time
+    implicit = Edges.of(2 * last + 1, 2 * call + 1, own, *kinds, confidence=sure, activity=call)
+    parts += [implicit, _polled(job)]
     had_work = last_ends(calls, calls.rank[unknown], unknown) > np.iinfo(np.int64).min  # others wait for nothing
     by_rank = Counter(calls.rank[unknown[had_work]].tolist())
     job.refused["host_sync"] = unresolved_waits(job, by_rank, _UNRESOLVED)
@@ -104,18 +107,6 @@ def _by_ids(calls: Calls, syncs: Array) -> tuple[list[Edges], Array]:
     ]
     # a row without a record means an event recorded before the trace began: the call waits for nothing in the trace
     return edges, has_argument | has_row
-
-
-def _implicit(calls: Calls) -> Edges:
-    """Return the edges from the last work on every stream to each call that waits for the device without saying so.
-
-    The lag is what the call does after the wait, and its own time.
-    """
-    source, call, own, confidence = implicit_syncs(calls)
-    return Edges.of(
-        2 * source + 1, 2 * call + 1, own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
-        confidence=confidence, activity=call,
-    )  # fmt: skip
 
 
 def _polled(job: RecordedJob) -> Edges:
@@ -189,11 +180,7 @@ def _clear(calls: Calls, sites: list[Site], answers: list[Answer | None]) -> dic
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
-    """Yield the streams that the calls of a site may wait for.
-
-    The one on which the operator launched that asked for the communication around the call, that of the thread's latest
-    launch, of the rank's, any.
-    """
+    """Yield the streams that the calls of a site may wait for: of what asked for it, of the latest launch, any."""
     asked = _asked(calls, position)
     yield calls.lane_at(asked), np.maximum(asked, 0) + 1, Plausible.YES
     yield calls.lane_at(calls.before[position]), position, Plausible.YES

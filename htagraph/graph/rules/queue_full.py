@@ -50,13 +50,10 @@ def queue_full(job: RecordedJob) -> Edges:
 
 
 def _own_cost(calls: Calls) -> np.ndarray:
-    """Return the usual duration of each launch, ns: the lower quartile of its rank's calls of that name.
-
-    Activities that are no launches get a number so large that nothing exceeds it.
-    """
+    """Return the usual duration of each launch, ns: the lower quartile of its rank's calls of that name."""
     acts = calls.job.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.LAUNCH)
-    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * LIMITS.times_usual))
+    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * LIMITS.times_usual))  # nothing else takes so long
     group = coded(acts.rank[rows], acts.name[rows])
     known, quartile = ordered_by(group, acts.duration[rows], lambda count: count // 4)
     out[rows] = looked_up(known, quartile, group)  # not the median: most launches may have blocked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.arrays import joined
+from htagraph.core.arrays import Array, joined
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
@@ -43,7 +43,7 @@ def _usual_pauses(job: RecordedJob) -> dict[int, int]:
     return {lane: known.get(lane, others) for lane in by_stream}
 
 
-def _pauses(job: RecordedJob, lane: np.ndarray) -> np.ndarray:
+def _pauses(job: RecordedJob, lane: Array) -> Array:
     """Return the short pauses, ns, before kernels and copies of a stream that were already queued."""
     acts = job.activities
     pause = acts.start[lane[1:]] - acts.end[lane[:-1]]
@@ -52,13 +52,8 @@ def _pauses(job: RecordedJob, lane: np.ndarray) -> np.ndarray:
     return pause[queued & (pause >= 0) & (pause < LIMITS.long_pause_ns)]
 
 
-def _last_over(
-    lane: np.ndarray, start: np.ndarray, end: np.ndarray, unsure: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return (source, target) vertices from the latest end on the stream before each start whose predecessor is unsure.
-
-    `unsure` says of each activity but the last that it need not be the last to end before its successor starts.
-    """
+def _last_over(lane: Array, start: Array, end: Array, unsure: Array) -> tuple[Array, Array]:
+    """Return (source, target) vertices from the latest end on a stream to each start whose predecessor is unsure."""
     late = np.flatnonzero(unsure) + 1
     by_end = np.lexsort((-start, end))
     ends = end[by_end]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.core.arrays import coded
+from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import (
     is_asking,
@@ -82,10 +82,7 @@ def thread(job: RecordedJob) -> Edges:
 
 
 def _edges(
-    source: list[np.ndarray],
-    target: list[np.ndarray],
-    confidence: int | np.ndarray,
-    owner: list[np.ndarray] | None = None,
+    source: list[Array], target: list[Array], confidence: int | Array, owner: list[Array] | None = None
 ) -> Edges:
     none = np.zeros(0, np.int64)
     ends = np.concatenate([none, *source]), np.concatenate([none, *target])
@@ -118,7 +115,7 @@ def _around_backward(job: RecordedJob, worker: HostThread, callers: list[HostThr
     return _edges(source, target, round(100 * share) - (Confidence.PROVEN - Confidence.SURE), owner)
 
 
-def _stretch_around(caller: HostThread, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def _stretch_around(caller: HostThread, start: Array, end: Array) -> Array:
     """For each interval, return the index of the caller's last moment before it, or -1 if a moment is inside it."""
     at = np.searchsorted(caller.times, start, side="right") - 1
     behind = np.append(caller.times, np.iinfo(np.int64).max)[at + 1]
@@ -190,7 +187,7 @@ def _interpreted(job: RecordedJob) -> Edges:
     That is a function of another thread of the rank, which runs all the time and not much longer. Built-in functions
     may give the interpreter away, and who waits for a thread or a process needs none.
     """
-    acts, rows = job.activities, job.slices()
+    acts, rows = job.activities, job.slices
     source, target, owner = (of[(rows[2] >= 0) & (acts.kind[rows[2]] == ActivityKind.PYTHON)] for of in rows)
     begin, end, name, lane = job.moment(source), job.moment(target), acts.name[owner], acts.lane[owner]
     asks = names_that(lambda each: is_asking(each) or is_taking(each), job.names)[acts.name]
@@ -216,7 +213,7 @@ def _interpreted(job: RecordedJob) -> Edges:
     return Edges.concatenate(parts)
 
 
-def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:
+def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[Array, Array]:
     """Return the vertices of the rank's busiest thread and of its device work, and their times, by time."""
     of_rank = job.activities.of_rank(rank)
     work = (of_rank.start + np.flatnonzero(job.activities.on_device[of_rank])).astype(np.int32)
@@ -226,12 +223,10 @@ def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[np.nda
     return vertices[order], time[order]
 
 
-def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[np.ndarray, np.ndarray], known: Edges) -> Edges:
+def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[Array, Array], known: Edges) -> Edges:
     """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
 
     An edge that is known explains no wake-up during a wait for a data loader's workers that began after its source.
-    `clock` are the moments that may have woken it, by time, with their times in ns; `known` are the THREAD edges so
-    far.
     """
     vertices, times = clock
     awoken = np.ones(len(thread.tops), np.bool_)

@@ -149,13 +149,8 @@ def _opened(path: Path, states: Mapping[str, FileState]) -> DependencyGraph | No
         return None
     with suppress(OSError):
         os.utime(path)  # the one used last leaves last
-    return _as_of_now(graph, states)
-
-
-def _as_of_now(graph: DependencyGraph, states: Mapping[str, FileState]) -> DependencyGraph:
-    """Return the graph, whose traces have the times of the files as they are: equal bytes may be newer."""
     traces: Any = graph.traces  # a dict that only this graph has
-    for rank, trace in graph.traces.items():
+    for rank, trace in graph.traces.items():  # with the times of the files as they are: equal bytes may be newer
         state = states[str(trace.path)]
         traces[rank] = replace(trace, fingerprint=(state.size, state.modified_ns))
     return graph
@@ -342,11 +337,8 @@ def make_room(folder: Path) -> None:
         if room < 0:
             _remove(graph.path)
     now = time.time()
-    for below, suffix, seconds in (
-        ("graphs", ".part", _ABANDONED_S),
-        ("jobs", ".part", _ABANDONED_S),
-        ("jobs", ".json", _KEPT_S),
-    ):
+    left = (("graphs", ".part", _ABANDONED_S), ("jobs", ".part", _ABANDONED_S), ("jobs", ".json", _KEPT_S))
+    for below, suffix, seconds in left:
         for path in _inside(folder / below, suffix):
             with suppress(OSError):
                 if path.stat().st_mtime < now - seconds:

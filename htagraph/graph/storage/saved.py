@@ -148,9 +148,8 @@ def open(folder: str | os.PathLike[str], traces: TracePaths | None = None) -> De
     given = {each.rank: each.path for each in rank_files(traces)} if traces is not None else {}
     own: Any = graph.traces  # a dict that only this graph has
     for rank, trace in graph.traces.items():
-        own[rank] = (
-            _placed(trace, given[rank]) if rank in given else replace(trace, path=_not_followed(trace.path, file))
-        )
+        elsewhere = replace(trace, path=_not_followed(trace.path, file))
+        own[rank] = _placed(trace, given[rank]) if rank in given else elsewhere
     return graph
 
 

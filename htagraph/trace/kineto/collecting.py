@@ -223,7 +223,8 @@ def _add_table(into: Columns, part: GrowingTable, position: int, events: RawEven
     category = _category_ids(into, chosen)
     if of_complete:
         into.see(category, starts[0], durations[0])
-    is_frame, left_out = _frames(into, part, category, starts[0], durations[0])
+    is_frame = category == (into.categories.get(FRAME, -1) if of_complete else -1)
+    left_out = into.frames.left_out_of(is_frame, starts[0], durations[0])
     if left_out.any():
         chosen, index, starts, durations = _some(~left_out, chosen, index, starts, durations)
         category = category[~left_out]
@@ -236,13 +237,6 @@ def _add_table(into: Columns, part: GrowingTable, position: int, events: RawEven
         if hasattr(chosen[0].args, call_columns()[0].column.name):
             _add_call_args(into, part, first, chosen)
     into.note_frames(is_frame, left_out)
-
-
-def _frames(into: Columns, part: GrowingTable, category: Array, start: Array, duration: Array) -> tuple[Array, Array]:
-    """Return (which events are calls of Python functions, which of them are left out)."""
-    number = into.categories.get(FRAME, -1) if part is into.complete else -1
-    is_frame = category == number
-    return is_frame, into.frames.left_out_of(is_frame, start, duration)
 
 
 def _some(

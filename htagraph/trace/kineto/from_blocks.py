@@ -132,21 +132,19 @@ class BlockColumns:
                     self._into.store(part, key.field.column, row_of[events] + np.int32(first), stored)
 
     def _add_call_args(self, part: GrowingTable, first: int, block: Block, row_of: Array) -> None:
+        values = block.values
         for number, key in enumerate(argument_keys(calls=block.calls)):
             if key.kind == scan.RAW and number in block.arguments:
                 events, spans = block.arguments[number]
-                is_call = self._calls.of(
-                    block.names[events], lambda token: _text(block.values[token]).startswith(HOST_CALLS)
-                )
+                is_call = self._calls.of(block.names[events], lambda token: _text(values[token]).startswith(HOST_CALLS))
                 keep = (row_of[events] >= 0) & (is_call == 1)
                 texts = [span_text(block.text, span).decode("utf-8", "replace") for span in spans[keep].tolist()]
                 stored = np.array([self._into.names[text] for text in texts], np.int32)
                 part.add_args(key.field.column, row_of[events[keep]] + np.int32(first), stored)
 
     def _add_flows(self, block: Block, where: Array) -> None:
-        is_forward = self._forward.of(
-            block.categories[where], lambda token: canonical_category(str(block.values[token])) == "fwdbwd"
-        )
+        tokens, values = block.categories[where], block.values
+        is_forward = self._forward.of(tokens, lambda token: canonical_category(str(values[token])) == "fwdbwd")
         has_id = block.rows[where, scan.FLAGS] & (scan.ID_IS_NUMBER | scan.ID_IS_SPAN) > 0
         where = self._sound(block, where[(is_forward == 1) & has_id])
         if not len(where):

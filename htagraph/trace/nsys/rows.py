@@ -180,10 +180,7 @@ def _syncs(database: Database, table: str, where: str) -> EventRows:
 
 
 def _records(database: Database, waits: _Columns) -> tuple[Array, Array]:
-    """Return (stream, correlation id) of the record that each synchronization waits for.
-
-    It is the record with the same synchronization id, else the last record of the event before the wait.
-    """
+    """Return (stream, correlation id) of the record that each wait is for: of its id, else the event's last."""
     records = _Columns(
         database, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "eventId", "eventSyncId", "streamId", "correlationId", "globalPid"
     )

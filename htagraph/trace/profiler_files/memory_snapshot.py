@@ -323,9 +323,8 @@ def _where(frames: tuple[tuple[str, int, str], ...]) -> str:
     python = [frame for frame in frames if frame[0].endswith(".py")]
     own = [frame for frame in python if not any(part in frame[0] for part in _INSTALLED)]
     operator = next((i for i, frame in enumerate(frames) if operator_of_frame(frame[2])), len(frames))
-    callers = [
-        frame for frame in frames[operator:] if frame[0] not in _UNKNOWN_FILES and not operator_of_frame(frame[2])
-    ]
+    known = [frame for frame in frames[operator:] if frame[0] not in _UNKNOWN_FILES]
+    callers = [frame for frame in known if not operator_of_frame(frame[2])]
     chosen = next(iter([*own, *python, *callers]), None)
     return f"{chosen[0]}:{chosen[1]} {chosen[2]}" if chosen else ""
 

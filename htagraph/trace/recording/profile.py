@@ -430,16 +430,14 @@ class TraceHandler:
             return
         number = len(self.written) + (not self.has_captures)
         folder = self.folder if number == 1 else self.folder / (f"recording-{number}" if number else "captures")
-        target = folder / f"rank-{self.rank_now()}.json.gz"
-        _warn_if_of_another_process(target, self._began)
-        write_packed(target, profiler.export_chrome_trace)
-        self.written.append(target)
-
-    def rank_now(self) -> int:
-        """Return the rank that files are named after."""
         known = self.rank if self.rank is not None else rank_in_group()
         known = self._noted if known is None else known
-        return rank_of_process() if known is None else known
+        target = folder / f"rank-{rank_of_process() if known is None else known}.json.gz"
+        if target.exists() and target.stat().st_mtime > self._began:  # then two processes have the same rank
+            advice = "call init_process_group before, or set RANK"
+            warnings.warn(f"{target} was just written by another process and is replaced: {advice}", stacklevel=2)
+        write_packed(target, profiler.export_chrome_trace)
+        self.written.append(target)
 
     def is_of_this_process(self) -> bool:
         """Return whether this process made the handler, rather than one that it was forked from."""
@@ -464,13 +462,6 @@ def _is_empty(profiler: Any) -> bool:  # noqa: ANN401
     results = getattr(getattr(profiler, "profiler", None), "kineto_results", None)
     start = getattr(results, "trace_start_ns", None)
     return start is not None and start() == 0
-
-
-def _warn_if_of_another_process(target: Path, began: float) -> None:
-    """Warn if a file was written since this process began to record: then two processes have the same rank."""
-    if target.exists() and target.stat().st_mtime > began:
-        advice = "call init_process_group before, or set RANK"
-        warnings.warn(f"{target} was just written by another process and is replaced: {advice}", stacklevel=3)
 
 
 def trace_handler(out: str | os.PathLike[str] = "traces", *, rank: int | None = None) -> Callable[[Any], None]:

@@ -19,7 +19,7 @@ from tests.waiting import by_hand
 def test_slices_tile_each_thread_and_name_the_innermost_activity_at_work(events: list[Json]) -> None:
     job = by_hand(events)
     acts = job.activities
-    source, target, owner = job.slices()
+    source, target, owner = job.slices
     for lane in range(len(job.lanes)):
         rows = [row for row in range(len(acts)) if acts.lane[row] == lane and not acts.on_device[row]]
         rows = [row for row in rows if acts.kind[row] != ActivityKind.BOUNDARY]

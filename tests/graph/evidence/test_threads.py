@@ -208,7 +208,7 @@ def test_frames_inside_a_loader_with_workers_wait_for_them() -> None:
 def test_operators_inside_a_loader_and_frames_around_it_keep_their_time() -> None:
     events = [complete("python_function", "train", 0, 100), annotation(WORKERS, 10, 50), op("aten::stack", 20, 10)]
     job = by_hand(events)
-    source, target, owner = job.slices()
+    source, target, owner = job.slices
     lasts = job.moment(target) - job.moment(source)
     assert lasts[job.loaders >= 0].sum() == 40_000
     assert {job.names[name] for name in job.activities.name[owner[job.loaders < 0]]} == {"train", "aten::stack"}

@@ -94,11 +94,7 @@ def host_parts(
 def _divided(
     acts: Activities, rows: Array, asked: Array, elements: Array, collective: Array, traces: Mapping[int, Trace]
 ) -> tuple[Array, tuple[tuple[str, int], ...]] | None:
-    """Return (group of each row, the groups), where ranks are in several process groups; None where nothing tells.
-
-    `asked` is the operator that asked for each piece, else the piece; `collective` are the rows of collectives on
-    hosts.
-    """
+    """Return (group of each row, the groups), where ranks are in several process groups; None where nothing tells."""
     if not on_one_host(traces):
         return None
     own, operator = rows[collective], asked[collective]

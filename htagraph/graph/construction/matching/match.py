@@ -93,11 +93,8 @@ def _found(members: Members, hosts: Mapping[int, int]) -> tuple[Members, list[Te
     kept, issues = tested(members, teams + host_collectives(members))
     held = ~_unheld(members, kept)
     held |= members.on_host & (members.group >= 0) & np.isin(members.group, members.group[held])  # the rest is doubtful
-    refused = np.zeros(len(members), np.bool_)  # by id: their order may still tell
     labels = {team.label for team in kept}
-    for team in teams:
-        if team.label not in labels:
-            refused[team.rows[team.rows >= 0]] = True
+    refused = ~_unheld(members, [team for team in teams if team.label not in labels])  # their order may still tell
     partnerless = members.partnerless
     ordered = _by_order(members, np.flatnonzero((left | refused) & ~held & ~partnerless), hosts)
     unnamed = _unnamed_pairs(members, ordered)
@@ -125,10 +122,7 @@ def _some_name_no_group(members: Members) -> bool:
 
 
 def _extended(members: Members, teams: list[Team], by_time: list[Team]) -> list[Team]:
-    """Return groups with the ranks that name no group where order and time place them, unless an id contradicts that.
-
-    `by_time` are the groups that are found if no rank names one.
-    """
+    """Return groups with the ranks that name no group where order and time place them, unless an id speaks against."""
     guessed = [team for team in teams if team.key == "lane+order"]
     found = [team for team in teams if team.key != "lane+order"]
     of_team, column = np.full((2, len(members)), -1)

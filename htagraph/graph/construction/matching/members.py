@@ -122,9 +122,8 @@ def members_of(
     if (peer >= 0).any():
         ops = (*ops, "send_recv")
         op[peer >= 0] = ops.index("send_recv")
-    pairs = _pairs_of(
-        acts, rows, described_by, op == (ops.index("send_recv") if "send_recv" in ops else -1), peer, host
-    )
+    is_pairwise = op == (ops.index("send_recv") if "send_recv" in ops else -1)
+    pairs = _pairs_of(acts, rows, described_by, is_pairwise, peer, host)
     groups, group, group_size = _groups(acts, names, rows, described_by, pairs, host)
     elements = np.maximum(values(acts, "in_msg_nelems", described_by), values(acts, "out_msg_nelems", described_by))
     elements = np.where(elements < 0, host.own_elements, elements)  # the same on every rank, unless splits are uneven
@@ -132,9 +131,8 @@ def members_of(
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     short = _short_names(acts.name[rows], names)
     has_size = (group >= 0) & (elements >= 0)
-    even = has_size & _even(
-        acts.rank[rows], group, op, elements, np.array([word in _UNEVEN for word in ops], np.bool_)[op]
-    )
+    uneven = np.array([word in _UNEVEN for word in ops], np.bool_)[op]
+    even = has_size & _even(acts.rank[rows], group, op, elements, uneven)
     of_kind = (*(np.where(has_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
     label = coded(*of_kind, np.where(has_size & ~on_host, -1, short))
     lane = np.where((group >= 0) & (peer < 0), -1, np.where(on_host, -2, acts.lane[rows]))

@@ -280,10 +280,7 @@ def host_collectives(members: Members) -> list[Team]:
 
 
 def _same_in_every_step(members: Members, grid: Array) -> bool:
-    """Return whether ranks that have a step have the same collectives in it, and some steps are of several ranks.
-
-    Where a rank has fewer in a step, the others fit.
-    """
+    """Return whether ranks that have a step have the same collectives in it, and some steps are of several ranks."""
     held, step, label, has_step = _by_step(members, grid)
     shared = (has_step & (step >= 0)).sum(axis=0) > 1
     lost = (has_step & ~held)[:, step >= 0].sum() <= LIMITS.lost * held.sum()
@@ -300,10 +297,7 @@ def _by_step(members: Members, grid: Array) -> tuple[Array, Array, Array, Array]
 
 
 def _mended(members: Members, grid: Array) -> Array:
-    """Return the table of a group's collectives with those of ranks that lack some of a step where they fit best.
-
-    The table has a row per rank and a column per step and place in the step; -1 where a rank has none.
-    """
+    """Return the table of a group's collectives with those of ranks that lack some of a step where they fit best."""
     held, step, label, has_step = _by_step(members, grid)
     unlike = (((label != label.max(axis=0)) | ~held) & has_step).any(axis=0)
     odd = np.unique(step[unlike & (step >= 0)])

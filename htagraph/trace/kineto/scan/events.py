@@ -156,8 +156,8 @@ def _scan_field(base: Int, at: Int, key: Int, exact: Int, row: Int) -> Int:
     if key == _PH:
         put(row + 8 * PHASE, byte(at + 1))
         return _phase_end(at)
-    stop = _label_end(at) if key in (_PID, _TID) else _text_end(at, np.int64(key == _CAT))
     is_null = key == _CAT and byte(at) == _LOWER_N
+    stop = _label_end(at) if key in (_PID, _TID) else skip_value(at) if is_null else string_end(at)
     put(row + 8 * _COLUMN_OF[key], NO_SPAN if is_null else _span(base, at, stop))
     return stop
 
@@ -165,12 +165,6 @@ def _scan_field(base: Int, at: Int, key: Int, exact: Int, row: Int) -> Int:
 @compiled
 def _span(base: Int, at: Int, stop: Int) -> Int:
     return ((at - base) << 32) | (stop - at)
-
-
-@compiled
-def _text_end(at: Int, or_null: Int) -> Int:
-    """Return the address behind a string, or behind null where that may stand for it."""
-    return skip_value(at) if or_null and byte(at) == _LOWER_N else string_end(at)
 
 
 @compiled

@@ -299,12 +299,8 @@ def _closed(at: Int, depth: Int, kinds: Int) -> tuple[Int, Int, Int]:
 @compiled
 def _next_value(at: Int, kinds: Int) -> Int:
     """Return the address of the next value of what is open: behind a key in an object."""
-    return _behind_key(at) if kinds & _ONE else at
-
-
-@compiled
-def _behind_key(at: Int) -> Int:
-    """Return the address of the value behind the key at `at`."""
+    if not kinds & _ONE:
+        return at
     at = string_end(at)
     return value_behind(at) if at != REFUSED else REFUSED
 

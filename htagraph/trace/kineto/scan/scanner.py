@@ -25,7 +25,7 @@ from htagraph.trace.kineto.scan.grammar import PADDING, Int, compiled, put, word
 
 __all__ = [
     "NO_TOKEN", "Block", "EventTextScanner", "EventTexts", "Key", "Reused", "Scanned", "Scanner", "TokenTable",
-    "argument_keys", "room_for", "scan_tables", "span_text",
+    "argument_keys", "scan_tables", "span_text",
 ]  # fmt: skip
 
 _MIN_EVENT_BYTES = 24
@@ -119,11 +119,6 @@ def scan_tables(*, calls: bool) -> tuple[Array, Array]:
     return scan.key_table([(name, 0) for name in scan.FIELDS]), scan.key_table(known)
 
 
-def room_for(size: int) -> tuple[int, int] | None:
-    """Return how many events and how many arguments a text of some bytes may have; None if it is too long."""
-    return (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES) if size <= _MAX_TEXT_BYTES else None
-
-
 _Found: TypeAlias = tuple[int, Array, Array, Array, tuple[Array, list[int]]]
 """Result of a scan; the text; rows of events; their names, categories, processes and threads; arguments by key."""
 Scanned: TypeAlias = "tuple[_Scan, _Found]"
@@ -156,7 +151,8 @@ class Scanner:
             result = scan.DECLINED
         # event by event, while its text is in a cache
         labels = np.ascontiguousarray(rows[:, scan.NAME : scan.THREAD + 1])
-        return memory, (result, padded, _by_column(rows), labels, _by_key(args))
+        by_column = np.ascontiguousarray(rows.T).T  # columns are looked at one by one
+        return memory, (result, padded, by_column, labels, _by_key(args))
 
     def scan(
         self, text: bytes | memoryview, offset: int, *, exact: bool, scanned: Scanned | None = None
@@ -259,11 +255,6 @@ def _objects_are_utf8(text: Array, rows: Array) -> bool:
     return True
 
 
-def _by_column(rows: Array) -> Array:
-    """Return a copy of a table, whose columns are contiguous: they are looked at one by one."""
-    return np.ascontiguousarray(rows.T).T
-
-
 def _by_key(args: Array) -> tuple[Array, list[int]]:
     """Return the rows of arguments in the order of their keys, by column, and where those of each key end."""
     columns = np.ascontiguousarray(args.T)
@@ -360,11 +351,11 @@ class _Scan:
 
     def __call__(self, text: bytes | memoryview, *, calls: bool, exact: bool) -> tuple[int, Array, Array, Array]:
         """Return (result of `scan_events`, the text with `PADDING`, rows of events, rows of arguments)."""
-        size, room = len(text), room_for(len(text))
-        count, arguments = room or (0, 0)
+        size, is_too_long = len(text), len(text) > _MAX_TEXT_BYTES
+        count, arguments = (0, 0) if is_too_long else (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES)
         rows = self._of_rows.lend(count * scan.ROW_WIDTH).reshape(-1, scan.ROW_WIDTH)
         args = self._of_args.lend((arguments + scan.MAX_KEYS) * scan.ARGUMENT_WIDTH).reshape(-1, scan.ARGUMENT_WIDTH)
-        if room is None:
+        if is_too_long:
             return scan.DECLINED, np.zeros(0, np.uint8), rows[:0], args[:0]
         padded = self._of_text.lend(size + len(PADDING))
         padded[:size], padded[size:] = np.frombuffer(text, np.uint8), 0
