@@ -222,10 +222,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
 
 def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
-    """Return by how much each of several ranks takes longer for its steps than all others do, µs; empty for no such.
-
-    Both groups are apart in nearly all steps, beyond chance, and by more than the ranks of either differ.
-    """
+    """Return by how much each of several ranks takes longer than all others, beyond chance, µs; empty for no such."""
     own = slow.by_step[:, np.isfinite(slow.by_step).all(axis=0)] / 1000
     if len(np.unique(slow.roles)) > 1 or not own.size or len(own) < SEVERAL:
         return {}

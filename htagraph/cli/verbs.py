@@ -185,10 +185,8 @@ class _Commands(UserDict[str, Any]):
 
 
 def _prepared(params: list[Any]) -> list[Any]:
-    """Return parameters of which flags are shown without a type: ``<bool>`` reads as if a value had to follow.
-
-    Paths are not read, nor are options that are not given: typer has pydantic build what reads each of them.
-    """
+    """Return parameters of which flags are shown without a type: ``<bool>`` reads as if a value had to follow."""
+    # paths and options that are not given are not read: typer has pydantic build what reads each of them
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
@@ -207,10 +205,8 @@ def _processed(param: Any, process: Callable[[Any, Any], Any], context: Any, val
 
 
 def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401
-    """Return the command of a verb: a function of its name in a module, or a row.
-
-    A module whose command is of another class, or takes more options, has these as ``COMMAND`` and ``MORE``.
-    """
+    """Return the command of a verb: a function of its name in a module, or a row."""
+    # a module whose command is of another class, or takes more options, has these as ``COMMAND`` and ``MORE``
     from htagraph.cli.options import as_command
 
     kind: type[TyperCommand] = Verb

@@ -96,10 +96,8 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _largest_part(results: Results) -> str:
-    """Return which operator or function gains most in a job of nothing but host code, and its share of the path.
-
-    Time on the path is of the whole recording: of usual steps, what is gained is it, where that is so of all.
-    """
+    """Return which operator or function gains most in a job of nothing but host code, and its share of the path."""
+    # time on the path is of the whole recording: of usual steps, what is gained is it, where that is so of all
     table, whole = results.opportunities, not results.usual
     us = table["critical_us"] if whole else table["gain_per_step_us"] * max(results.steps, 1)
     all_gains = whole | (table["gain_us"] >= LIMITS.nearly_all * table["critical_us"])
@@ -138,10 +136,7 @@ def _head(results: Results) -> tuple[int, float, float] | None:
 
 
 def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
-    """Return how much shorter the job is without all work of the rank with most of the path, percent; 0 for one rank.
-
-    Where it is little, the other ranks are nearly as late.
-    """
+    """Return by what percentage the job is shorter without the rank with most path; little if others are as late."""
     if len(graph.ranks) < 2 or not bound.ranks:
         return 0.0
     rank = next(iter(bound.ranks))

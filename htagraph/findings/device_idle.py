@@ -136,10 +136,7 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _host_reason(results: Results, rank: int) -> str:
-    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"``.
-
-    That is where most kernels and copies were launched as parts of CUDA graphs, so that these are no advice.
-    """
+    """Return why the host launches too late: one of `LATE_REASONS`, or ``"graphs"`` where most is in CUDA graphs."""
     graph, acts = results.graph, results.graph.activities
     reason = late_reason(graph, rank, results.first_calls)
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]

@@ -1,8 +1,4 @@
-"""A finding: one kind of conclusion, with when it holds, its words, what proves it and what to try; and its claims.
-
-A claim is a conclusion about a job as a value. Evidence is data, which `output/html` draws: a chart, rows with places
-in the timeline, what to try. Gains of changes are worded here, as several findings share them: per step, and how sure.
-"""
+"""A finding: one kind of conclusion, with when it holds, its words, what proves it and what to try; and its claims."""
 
 from __future__ import annotations
 

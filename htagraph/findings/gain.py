@@ -140,10 +140,7 @@ def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
-    """Return whether a row is an annotation that encloses nearly all of the recording, or numbers its parts.
-
-    Annotations whose names differ in numbers only are one, and number what they enclose if each name occurs once.
-    """
+    """Return whether a row is an annotation that encloses nearly all of the recording, or numbers its parts."""
     graph = results.graph
     acts, plain = graph.activities, _NUMBER.sub("", str(row["name"]))
     alike = names_that(lambda other: _NUMBER.sub("", other) == plain, graph.names)[acts.name]
@@ -158,11 +155,7 @@ def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
 
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
-    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it.
-
-    The claim is about what conclusions are about: usual steps only, where these are not the whole recording, and what
-    is left of the gain without start-up, if that is worth naming.
-    """
+    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     half = float(row.get("gain_at_50_us", 0.0)) * gain / row["whole_us"]
     started = 0.0 if results.steps > 1 else _start_up_us(results, row)  # no usual step has first calls

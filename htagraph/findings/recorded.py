@@ -11,10 +11,8 @@ __all__ = ["RECORDED"]
 
 
 def _when(results: Results) -> list[Claim]:
-    """Claim it where a host that launches bounds the job; how much slower a recorded host is, a recording cannot show.
-
-    The host of a job without a device does the work itself, in few and long operators, which recording slows little.
-    """
+    """Claim it where a host that launches bounds the job; a recording cannot show how much slower it makes a host."""
+    # without a device, hosts do the work themselves, in few and long operators, which recording slows little
     acts = results.graph.activities
     unrecorded = any(map(is_unrecorded, results.claims(BOUND.when)))
     if results.bound.cause != "host" or unrecorded or not acts.on_device.any():

@@ -67,10 +67,8 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the calls of steps in which the allocator gives memory back and asks for it again, inside of one operator.
-
-    A single call that takes most of their time there is the start of a library.
-    """
+    """Yield the calls of steps in which the allocator gives memory back and asks for it again inside one operator."""
+    # a single call that takes most of their time there is the start of a library
     acts = graph.activities
     is_call = naming.names_that(naming.is_allocation, graph.names)[acts.name]
     calls = np.flatnonzero(is_call & (acts.kind == ActivityKind.RUNTIME))
@@ -136,10 +134,8 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _messages(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the collectives of each name that are launched one after the other, many in a row, with small messages.
-
-    What comes between two of them is at most a copy and a division: another order of the job cannot need them apart.
-    """
+    """Yield the collectives of each name that are launched one after the other, many in a row, with small messages."""
+    # between two of them is at most a copy and a division: another order of the job cannot need them apart
     acts, waits = graph.activities, graph.waits
     size = np.full(len(acts), -1, np.int64)
     size[waits.activity] = waits.bytes
@@ -163,10 +159,8 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _calls(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the collectives of hosts that are asked for many in a row, if bytes are less than half of their time.
-
-    Nothing sends a byte faster than the fastest collective of the job: what a call takes beyond that is the call's own.
-    """
+    """Yield the collectives of hosts that are asked for many in a row, if bytes are less than half of their time."""
+    # nothing is sent faster than by the job's fastest collective: what a call takes beyond that is the call's own
     acts, edge, tree, size = graph.activities, asked_at(graph, graph.waits.activity), graph.tree, graph.waits.bytes
     known = of_kinds(acts.kind[graph.waits.activity], (ActivityKind.HOST_COMMUNICATION,)) & (edge >= 0) & (size > 0)
     size, took = size[known], graph.waits.transfer[known]

@@ -19,10 +19,7 @@ _OWN_WORK = ["host", "computation", "memory"]
 
 
 def _when(results: Results) -> list[Claim]:
-    """Claim the stage if balance would gain: a replay in which every stage does the mean of what the stages do.
-
-    A stage whose rank is the straggler of its peers is left to that finding.
-    """
+    """Claim the stage if a replay with balanced stages would gain, unless its rank is the straggler of its peers."""
     graph, makespan, slow = results.graph, results.makespan_ns, results.slow
     stage = slow_stage(graph)
     if stage is None or slow.straggler in stage.ranks or not makespan:

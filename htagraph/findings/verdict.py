@@ -243,10 +243,8 @@ def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | N
 
 
 def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:
-    """Yield (its finding, the advice, the trial, what that gains, µs) of each claim that has an advice or a trial.
-
-    Work of all ranks that takes no time gains what it gains beyond the straggler: what makes that late comes first.
-    """
+    """Yield (its finding, the advice, the trial, what that gains, µs) of each claim that has an advice or a trial."""
+    # work of all ranks gains what it gains beyond the straggler: what makes that late comes first
     late = next((claim.facts for _, claims in every for claim in claims if claim.says == STRAGGLER.name), {})
     for finding, claims in every:
         for claim in claims:

@@ -1,8 +1,4 @@
-"""What pictures of a job show: slices on lanes, values of counters, and one colour for each kind of time.
-
-A `Scene` is what pictures of time are drawn from: the page's timeline, figures, and the tracks of Perfetto's files.
-`Slices` and `Values` are what both forms of these files hold. Graphviz lays out its own pictures, in the same colours.
-"""
+"""What pictures of a job show: slices on lanes, values of counters, and one colour for each kind of time."""
 
 from __future__ import annotations
 

@@ -190,10 +190,8 @@ def _share(own: Array, others: Array) -> npt.NDArray[np.float64]:
 
 
 def _pools(graph: DependencyGraph, kind: Array, owner: Array) -> npt.NDArray[np.int64]:
-    """Return, for each vertex, the pool of times that the time before it is compared with; -1 where it has an owner.
-
-    Untraced host time outside regions is compared with that of the same step, latencies with those of the same kind.
-    """
+    """Return, for each vertex, the pool of times that the time before it is compared with; -1 where it has an owner."""
+    # untraced host time outside regions: with that of the same step; latencies: with those of the same kind
     free = (kind == EdgeKind.HOST_ORDER) & (owner < 0)
     pool = np.where(free, len(EdgeKind) + 1 + graph.activities.step[np.arange(graph.vertex_count) // 2], -1)
     for edge_kind in _POOLED:
@@ -269,11 +267,8 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
 
 
 def _without_what_was_not_recorded(graph: DependencyGraph, waits: Waits, blame: Blame, begun: Array) -> Blame:
-    """Return the charges, less the time by which the recording of a late rank begins after that of the one that waits.
-
-    Only what no cause explains is taken from its rank, and only where the path to the late arrival leads back to the
-    beginning of that recording.
-    """
+    """Return the charges, less the time by which a late rank's recording begins after that of the one that waits."""
+    # only from what no cause explains, where the path to the late arrival leads back to the begin of that recording
     spans = recordings_of(graph.activities, graph.time)
     if len(spans.rank) < 2 or not (begun >= 0).any():
         return blame
@@ -292,13 +287,12 @@ def _without_what_was_not_recorded(graph: DependencyGraph, waits: Waits, blame: 
 
 
 def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tuple[tuple[Array, ...], Array]:
-    """Return (the stretches that led to each wait, the rank whose recording's beginning the path leads back to or -1).
-
-    The stretches are: row of `waits`, rank, cause, excess, depth, arrival. Of each wait there is one beginning at most.
-    """
+    """Return (the stretches that led to each wait, the rank at whose recording's beginning the path ends or -1)."""
+    # stretches: row of `waits`, rank, cause, excess, depth, arrival; of each wait there is one beginning at most
     acts = graph.activities
     part = inverse_of(waits.activity, len(acts))
-    slower = _slower(waits)
+    others = others_median(waits.transfer.astype(np.float64), waits.collective)
+    slower = np.rint(np.where(np.isnan(others), 0, waits.transfer - np.nan_to_num(others))).astype(np.int64)
     row = np.flatnonzero((waits.wait > 0) & (waits.late >= 0))
     at = waits.late[row]
     stretches: list[tuple[Array, ...]] = []
@@ -327,22 +321,14 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
 
 
 def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.bool_]:
-    """Return True where the rank of `row` left the collective of `part` after the same arrival as `part` did.
-
-    After that the two ranks are independent. In a broadcast or all-to-all, a member can leave before others arrive.
-    """
+    """Return True where the rank of `row` left the collective of `part` after the same arrival as `part` did."""
+    # after that the two are independent; in a broadcast or all-to-all, a member can leave before others arrive
     stride = int(waits.rank.max()) + 1 if len(waits) else 1
     matched = np.flatnonzero(waits.collective >= 0)  # these come first, by collective and rank
     key = waits.collective[matched] * stride + waits.rank[matched]
     wanted = waits.collective[part] * stride + waits.rank[row]
     at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     return (key[at] == wanted) & (waits.late[at] == waits.late[part])
-
-
-def _slower(waits: Waits) -> npt.NDArray[np.int64]:
-    """Return by how much each member's transfer exceeds the median of the other members of its collective, ns."""
-    others = others_median(waits.transfer.astype(np.float64), waits.collective)
-    return np.rint(np.where(np.isnan(others), 0, waits.transfer - np.nan_to_num(others))).astype(np.int64)
 
 
 def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, where: tuple[Array, Array]) -> Blame:
@@ -359,10 +345,7 @@ def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, w
 
 
 def _split(row: Array, excess: Array, wait: Array) -> tuple[Array, Array]:
-    """Return (the charge of each key, the sum of charges by row).
-
-    A key is charged its excess; where the excesses of a row exceed its wait, they are scaled down to it.
-    """
+    """Return (the charge of each key, charges by row): excesses, scaled down where those of a row exceed its wait."""
     total = np.zeros(len(wait), np.int64)
     np.add.at(total, row, excess)
     sums = np.cumsum(excess)

@@ -177,10 +177,8 @@ def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Arr
 
 
 def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.bool_]]:
-    """Return (the unit that is slow by work that no other does, or -1; in which draws).
-
-    It is so more than once, and only it; no unit differs as much in the other draws, as units do where draws vary.
-    """
+    """Return (the unit that is slow by work that no other does, or -1; in which draws)."""
+    # only it and more than once; no unit differs as much in the other draws, as units do where draws vary
     own, extra = beyond > 0, _beyond(alone)
     # behind a draw's last collective, it delays the next
     delays = np.concatenate([extra[:, :1], extra[:, :-1]], axis=1)
@@ -195,11 +193,8 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
 
 
 def _by_name(found: Excess, names: Array, usual: float) -> tuple[int, npt.NDArray[np.bool_]]:
-    """Return (the unit that takes longer for work of some name, or -1; in which draws: all).
-
-    Nothing makes up for it, and its draws agree. What is more than chance is added up over all names, as what a unit
-    does in one kernel others may do in another.
-    """
+    """Return (the unit that takes longer for work of some name and nothing makes up for it, or -1; draws: all)."""
+    # what is more than chance is added up over names: what a unit does in one kernel others may do in another
     floor = _LEAST_ERROR * usual
     compared = [_compared(each, floor, tests=len(names)) for each in names]
     sure = [np.where(np.abs(typical) >= SURE_ERRORS * errors, typical, 0) for typical, errors, _, _ in compared]
@@ -241,10 +236,8 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
 
 
 def _compared(times: Array, floor: float, *, tests: int = 1) -> tuple[Array, Array, int, bool]:
-    """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
-
-    Times are by rank and step, `floor` is the least error. Of several `tests`, each is as much stricter.
-    """
+    """Return (each rank's typical difference to the others, its error, the slowest rank, if by more than chance)."""
+    # times are by rank and step, `floor` is the least error; of several `tests`, each is as much stricter
     differences = _beyond(times)
     typical = np.median(differences, axis=1)
     errors = _errors(differences, typical)
@@ -254,10 +247,8 @@ def _compared(times: Array, floor: float, *, tests: int = 1) -> tuple[Array, Arr
 
 
 def _errors(differences: Array, typical: Array) -> npt.NDArray[np.float64]:
-    """Return the standard error of each rank's typical difference, ns; NaN for a single step.
-
-    The spread is the rank's own or the median of all ranks', whichever is larger.
-    """
+    """Return the standard error of each rank's typical difference, ns; NaN for a single step."""
+    # the spread is the rank's own or the median of all ranks', whichever is larger
     count = differences.shape[1]
     if count < 2:
         return np.full(len(differences), np.nan)
@@ -289,10 +280,8 @@ def _between(typical: Array) -> float:
 
 
 def _more_than_chance(times: Array, typical: Array, least: tuple[Array, float], at: int, tests: int) -> bool:
-    """Return whether the rank at a position takes longer than all others by more than chance.
-
-    `least` are the errors and the least one.
-    """
+    """Return whether the rank at a position takes longer than all others by more than chance."""
+    # `least` are the errors and the least one
     size, count = times.shape
     errors, floor = least
     freedom = (count - 1) * max(1.0, (size - 1) / 2)
@@ -317,10 +306,8 @@ def _more_than_chance(times: Array, typical: Array, least: tuple[Array, float], 
 
 
 def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) -> float:
-    """Return by how much a rank must exceed the mean of few others: their differences that errors explain count once.
-
-    The degrees of freedom of the sum are Welch's and Satterthwaite's.
-    """
+    """Return by how much a rank must exceed the mean of few others: differences that errors explain count once."""
+    # the degrees of freedom of the sum are Welch's and Satterthwaite's
     count = len(rest)
     between = max(0.0, float(rest.var(ddof=1) - (errors**2).mean())) * (1 + 1 / count)
     both = between + error**2
@@ -388,10 +375,7 @@ def _chance_of_lengths(lengths: Array) -> float:
 
 
 def _chance_of_distances(begins: Array, count: int) -> float:
-    """Return the probability that as many steps of a recording lie as evenly by chance; 1 unless they are even.
-
-    Even are steps at equal distances with no such step missing at the begin or the end of the recording.
-    """
+    """Return the chance of steps at such equal distances, none missing at begin or end; 1 unless they are even."""
     number, first, last = len(begins), int(begins[0]), int(begins[-1])
     distances = np.unique(np.diff(begins))
     if len(distances) > 1 or first >= distances[0] or last + distances[0] < count:

@@ -213,11 +213,8 @@ def _ended_before(graph: DependencyGraph, vertex: Array) -> Array:
 
 
 def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:
-    """Return the activity that says where something ran; -1 for none, and for functions that say it themselves.
-
-    It is the innermost Python function with a source file around it, else operator, else annotation; for calls of the
-    runtime, the operator first.
-    """
+    """Return the activity that says where something ran; -1 for none, and for functions that say it themselves."""
+    # the innermost Python function with a source file, else operator, else annotation; of runtime calls, operator first
     graph = path.graph
     kind = graph.activities.kind
     in_file = names_that(is_source_frame, graph.names)[graph.activities.name]
@@ -232,10 +229,7 @@ def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:
 
 
 def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], Array, int]:
-    """Return a rank's longest waits, the share of the time of all its waits up to each, and how many it has.
-
-    A wait is (the kernel or copy that ends it, since when the device was idle, ns).
-    """
+    """Return a rank's longest waits (the work that ends it, idle since, ns), the share of all up to each, how many."""
     pauses = graph.device_pauses
     of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
     waits = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index("host_wait")))

@@ -225,7 +225,7 @@ def kernel_costs(graph: DependencyGraph) -> pd.DataFrame:
     part = _parts(np.where(beside, -2 - operator, operator), took, known)
     flop, moved = np.where(beside, 0, values[:, 0]) * part, values[:, 1] * part
     _say_sizes(graph, rows, moved)
-    library = _libraries(graph)
+    library = np.array([kernel_library(name) for name in graph.names], object)
     return TABLE.frame({
         "activity": rows, "time_us": took / 1000, "kind": kind, "flop": flop, "bytes": moved,
         "element_bytes": np.nan_to_num(values[:, 2]).astype(np.int64), "operator": operator, "backward": backward,
@@ -233,16 +233,9 @@ def kernel_costs(graph: DependencyGraph) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def _libraries(graph: DependencyGraph) -> Array:
-    """Return the family of libraries of each name of a graph."""
-    return np.array([kernel_library(name) for name in graph.names], object)
-
-
 def _operators(graph: DependencyGraph, rows: Ints) -> tuple[Ints, Array, Array]:
-    """Return (the operator whose shapes say what each row computes, -1 for none; whether it is the forward's; beside).
-
-    A row is `beside` a product if other kernels compute the product, such as a memset for parts of sums.
-    """
+    """Return (the operator whose shapes say what each row computes, or -1; whether it is the forward's; beside)."""
+    # `beside` a product if other kernels compute the product, such as a memset for parts of sums
     acts, shaped, tree = graph.activities, shaped_calls(graph), graph.tree
     by_call = np.array([cost.bytes if (cost := cost_of_call(call)) else 0.0 for call in shaped.calls], np.float64)
     moved = np.zeros(len(acts))

@@ -155,10 +155,8 @@ def rank_roles(
 
 
 def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Array, Array]:
-    """Return (activities that can have peers, a number for what each does, part that is shared, how many precede it).
-
-    Without `by_rank` lanes take the place of roles, and the part that is shared is the whole rank.
-    """
+    """Return (activities that can have peers, number of what each does, part that is shared, how many precede it)."""
+    # without `by_rank`, lanes take the place of roles, and the part that is shared is the whole rank
     acts = graph.activities
     part, from_end = _parts(graph)
     wanted = ~of_kinds(acts.kind, ADDED)
@@ -212,10 +210,8 @@ def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> No
 
 
 def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return (the part of the recording that each activity is in, whether instances there are counted from the end).
-
-    Parts are the steps, by number, and the stretches outside steps: -1 - n where n steps of the rank began before.
-    """
+    """Return (the part of the recording that each activity is in, whether instances there are counted from the end)."""
+    # parts are the steps, by number, and the stretches outside: -1 - n where n steps of the rank began before
     acts = graph.activities
     part = acts.step.astype(np.int64)
     outside = part < 0
@@ -275,10 +271,8 @@ def are_stages(graph: DependencyGraph) -> bool:
 
 
 def _crosses(graph: DependencyGraph, pairs: Array, step: Array, activity: Array) -> npt.NDArray[np.bool_]:
-    """Return, for each send, whether its two ranks both send in its step before they have what the other sends.
-
-    A stage of a pipeline sends back in a step what it makes of what it got there.
-    """
+    """Return, for each send, whether its two ranks both send in its step before they have what the other sends."""
+    # a stage of a pipeline sends back in a step what it makes of what it got there
     acts, ranks = graph.activities, max(len(graph.ranks), 1)
     way = np.array([transfer_direction(name) for name in graph.names], np.int8)[acts.name[activity]].ravel()
     both = np.unique(np.stack([np.sort(pairs, axis=1) @ [ranks, 1], step]), axis=1, return_inverse=True)[1].ravel()
@@ -306,10 +300,7 @@ def _pairs(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 
 def _per_step(pairs: Array, step: Array, ranks: int) -> npt.NDArray[np.float64]:
-    """Return in how many sends and receives each rank takes part in a step, median over the steps with any.
-
-    The median, as a recording that begins late or ends early lacks those of some steps.
-    """
+    """Return the median sends and receives of each rank by step: steps at the ends of a recording may lack some."""
     steps, at = np.unique(step, return_inverse=True)
     counts = np.zeros((ranks, len(steps)))
     np.add.at(counts, (pairs, at.ravel()[:, None]), 1)

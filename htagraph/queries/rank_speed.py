@@ -117,10 +117,8 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], work_of: WorkOf) 
 
 
 def _sums(work_of: WorkOf, ranks: int, steps: Array, side: int) -> tuple[Array, Array, Array]:
-    """Return (calls, and time in ns, by name, rank and step; time in all by rank and step) of one side of all ranks.
-
-    What is no good part of a rank's work counts as nothing, as digests do not hold it.
-    """
+    """Return (calls, and time in ns, by name, rank and step; time in all by rank and step) of one side of all ranks."""
+    # what is no good part of a rank's work counts as nothing, as digests do not hold it
     place, name, step, calls, time = work_of(np.arange(ranks), side)
     some = np.isin(step, steps)
     place, name, step, calls, time = (each[some] for each in (place, name, np.searchsorted(steps, step), calls, time))
@@ -163,10 +161,7 @@ def _times_by_name(sums: Sequence[tuple[Array, Array, Array]], rows: Array) -> n
 
 
 def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tuple[float, tuple[str, ...]]]:
-    """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work.
-
-    Also how fast the slow stage is, as `SlowRanks.stage`, which says nothing if none is slow.
-    """
+    """Return the excess of stages, which differ by design, by how fast they do like work; and `SlowRanks.stage`."""
     both = []
     for kinds, side in ((("computation", "memory"), _KERNELS), (("host",), _OPERATORS)):
         speed = speed_of(work_of(rows, side), len(rows), steps)

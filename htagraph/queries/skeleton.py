@@ -294,10 +294,8 @@ class Skeleton:
 
 
 def _last_arrivals(members: MatchedMembers, arrival: Array) -> npt.NDArray[np.int64]:
-    """Return the activity that arrived last of those that each member waits for; -1 where it waits for none.
-
-    The JOINs of one collective follow each other by number: each waits for the arrivals that the ones before wait for.
-    """
+    """Return the activity that arrived last of those that each member waits for; -1 where it waits for none."""
+    # the JOINs of a collective follow each other by number: each waits for what the ones before wait for
     rows = np.concatenate([np.flatnonzero(members.feeds >= 0), np.flatnonzero(members.join >= 0)])
     asks = np.arange(len(rows)) >= (members.feeds >= 0).sum()
     join = np.where(asks, members.join[rows], members.feeds[rows])

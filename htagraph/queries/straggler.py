@@ -1,7 +1,4 @@
-"""Which rank is the straggler: slow by its own steps, and charged most of the waiting. One answer for all that ask.
-
-`htagraph stragglers`, the summary, the ranking of opportunities and ``--fix-straggler auto`` name the same rank.
-"""
+"""Which rank is the straggler: slow by its own steps, and charged most of the waiting. One answer for all that ask."""
 
 from __future__ import annotations
 

@@ -401,10 +401,8 @@ def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
 
 @once
 def _late_ends(graph: DependencyGraph) -> npt.NDArray[np.int16] | None:
-    """Return how much later than the first member of its collective the member of each edge ends, up to the most, ns.
-
-    0 for all that is no collective whose members end together; None where there is none.
-    """
+    """Return how much later than its collective's first member the member of each edge ends, up to the most, ns."""
+    # 0 for all that is no collective whose members end together; None where there is none
     matches, edges = graph.matches, graph.edges
     if matches is None or not matches.count:
         return None
@@ -439,10 +437,7 @@ def waiting(state: State, rows: Array, *, late: bool = True) -> npt.NDArray[np.i
 
 @once
 def _late(graph: DependencyGraph) -> Array | None:
-    """Return by how much the transfer of each edge took longer than the median of its size, operation and rank, ns.
-
-    0 for all that is no transfer between host threads, or of unknown size; None for 0 everywhere.
-    """
+    """Return how much longer transfers between hosts took than the median of their like, ns; None for 0 everywhere."""
     edges, matches = graph.edges, graph.matches
     if matches is None:
         return None

@@ -122,11 +122,10 @@ def group_args(writer: Writer, event: TemplateEvent, *, on_host: bool) -> str:
         f'"Group size": {size}',
         '"dtype": "BFloat16"',
     ]
-    if mode != "id":
-        parts += ['"In split size": "[]"', '"Out split size": "[]"']
     if mode == "id":
         parts.append(f'"Process Group ID": {group.index}')
     else:
+        parts += ['"In split size": "[]"', '"Out split size": "[]"']
         parts += [f'"Process Group Name": "{group.name}"', f'"Process Group Description": "{group.description}"']
     parts.append(f'"Process Group Ranks": "{ranks_text(group.ranks)}"')
     return ", ".join(parts + _more_group_args(writer, event, group, on_host=on_host))

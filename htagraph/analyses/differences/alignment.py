@@ -217,10 +217,8 @@ def _first(path: Array, count: int) -> Array:
 
 
 def _renamed(rows: _BothJobs, path: Array, parent: Array) -> list[tuple[int, int]]:
-    """Return pairs (path that only the job after has, the one that only the job before has) of device work.
-
-    A name that both jobs have, wherever, is no new name: kernels were chosen differently.
-    """
+    """Return pairs (path that only the job after has, the one that only the job before has) of device work."""
+    # a name that both jobs have, wherever, is no new name: kernels were chosen differently
     count = len(parent)
     first = _first(path, count)
     parts = slice(None, rows.split), slice(rows.split, None)

@@ -216,10 +216,8 @@ def _ratio(wanted: Array, now: Array) -> npt.NDArray[np.float64]:
 
 
 def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
-    """Return (the group of each path, the name and kind of each group); the first is Python between operators.
-
-    A kernel that replaces another under one path belongs to that one's group wherever it runs.
-    """
+    """Return (the group of each path, the name and kind of each group); the first is Python between operators."""
+    # a kernel that replaces another under one path belongs to that one's group wherever it runs
     codes: dict[tuple[str, str], int] = {PYTHON_BETWEEN: 0}
     was = {short_name(new): short_name(tree.names[path]) for path, new in tree.renamed.items()}
     group = []
@@ -231,10 +229,8 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
 
 
 def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
-    """Return how much shorter the usual step is with own times multiplied by `factor`, µs.
-
-    A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.
-    """
+    """Return how much shorter the usual step is with own times multiplied by `factor`, µs."""
+    # a call whose own times are all multiplied by 0 is gone: nothing waits in it any more
     graph = part.graph
     state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)

@@ -102,10 +102,8 @@ def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, en
 
 
 def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, whose: Array) -> Array:
-    """Return own times, each moment once, and how long a thread waited for batches, not how long workers took for them.
-
-    What another thread (one that pins batches) waits for the same workers is not added.
-    """
+    """Return own times, each moment once, and how long a thread waited for batches, not how long workers took."""
+    # what another thread (one that pins batches) waits for the same workers is not added
     edges = graph.edges
     load = np.flatnonzero(edges.kind[where.edges] == EdgeKind.DATALOADER)
     batch = edges.activity[where.edges[load]]

@@ -119,11 +119,8 @@ def _stacks(parts: Sequence[ComparedPart]) -> list[bool]:
 
 
 def _is_other_work(diff: Diff) -> bool:
-    """Return whether a job has few of its names, and little of its time, in common with the other.
-
-    What is common is that of operators or that of devices, whichever is more: a compiler replaces operators, not all
-    kernels.
-    """
+    """Return whether a job has few of its names, and little of its time, in common with the other."""
+    # of operators or of devices, whichever is more: a compiler replaces operators, not all kernels
     tree = diff.alignment
     name = np.unique([short_name(each) for each in tree.names], return_inverse=True)[1]
     operators = np.array([kind == ActivityKind.OP.label for kind in tree.kinds], np.bool_)
@@ -275,10 +272,8 @@ def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
-    """Return how much communication of a rank and step lost its overlap with computation, µs; below 0 where it gained.
-
-    It is no more than what else the change leaves open, and 0 where the jobs are not compared as a whole.
-    """
+    """Return how much communication of a rank and step lost overlap with computation, µs; below 0 where it gained."""
+    # no more than what else the change leaves open, and 0 where the jobs are not compared as a whole
     tables = [overlap(part.graph).set_index("rank").loc[list(part.chosen_ranks)] for part in diff.parts]
     if any(part.steps is not None and len(part.steps) < len(part.graph.steps) for part in diff.parts):
         return 0.0
@@ -466,10 +461,8 @@ def _untraced_us(part: ComparedPart, path: CriticalPath) -> float:
 
 
 def _exposed(key: str, us: float, effects: Effects) -> str:
-    """Say where more of the same work is on the critical path only because something else is not.
-
-    It is the same where neither all of it nor that of any name grew; fetching data is the data loader's on the path.
-    """
+    """Say where more of the same work is on the critical path only because something else is not."""
+    # the same: neither all of it nor that of any name grew; fetching data is the data loader's on the path
     own = [
         us * (after - before) for (name, kind), (before, after) in effects.own_us.items()
         if kind in _WORK.get(key, ()) and not is_data_loader(name)

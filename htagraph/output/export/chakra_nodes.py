@@ -195,10 +195,7 @@ def _needs(graph: DependencyGraph, meetings: Meetings, kept: Mask) -> _Needs:
 
 
 def _with_own_time(moments: _Moments, needs: _Needs) -> tuple[_Moments, _Needs]:
-    """Return moments and dependencies with a moment more where an activity both works and waits for something else.
-
-    What it takes itself passes beside the wait, not behind it.
-    """
+    """Return moments and dependencies with one more moment where own work passes beside a wait, not behind it."""
     several = np.bincount(needs.target, minlength=len(moments.time))[needs.target] > 1
     rows = np.flatnonzero(several & (needs.own > 0) & (moments.time[needs.source] <= moments.time[needs.target]))
     source, target = needs.source[rows], needs.target[rows]
@@ -216,11 +213,8 @@ def _with_own_time(moments: _Moments, needs: _Needs) -> tuple[_Moments, _Needs]:
 
 
 def _in_order(graph: DependencyGraph, order: Ints, moments: _Moments, needs: _Needs) -> tuple[_Needs, int]:
-    """Return dependencies by the place of moments in `order`, and how many were moved so that each leads on.
-
-    A dependency on a moment that was recorded later, by errors of clocks or records that end late, becomes one on the
-    last moment of its thread or stream before. A moment without a dependency has one on the main thread of its rank.
-    """
+    """Return dependencies by place in `order`, each on an earlier moment, and how many were moved for that."""
+    # a later one, by errors of clocks or late records, becomes the last of its lane before; none is on the main thread
     acts = graph.activities
     place = inverse_of(order, len(moments.time))
     source, target = place[needs.source], place[needs.target]
@@ -284,10 +278,8 @@ def _contracted(placed: tuple[Ints, Mask], moments: _Moments, needs: _Needs, mee
 
 @njit(cache=True, nogil=True)
 def _settled(first: Array, source: Array, control: Array, plain: Array) -> tuple[Array, Array, Array, Array]:
-    """Return which moments become nodes, where the dependencies of each begin and end, those, and which are of order.
-
-    A `plain` moment is none if it has but one dependency, or if no more than one moment depends on it.
-    """
+    """Return which moments become nodes, where dependencies of each begin and end, those, and which are of order."""
+    # a `plain` moment is none if it has but one dependency, or if no more than one moment depends on it
     count = len(plain)
     through, uses = _passed(first, source, plain)
     most = len(source) + _MAX_TAKEN_OVER * count

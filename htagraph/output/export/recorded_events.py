@@ -151,10 +151,7 @@ class RecordedEvents:
         yield from self._track_names()
 
     def _blocks(self) -> Iterator[tuple[Slices, Array, list[RawEvent]]]:
-        """Yield of each block slices and instants, the row of each slice (-1 for instants), and all other events.
-
-        Metadata that names tracks is none of these: it is learned.
-        """
+        """Yield of each block slices and instants, the row of each slice (-1: instant), and other, unlearned events."""
         original, decoder = self._original, EventDecoder()
         log = IssueLog(str(original.path))
         self._where()  # processes that have slices get the first numbers
@@ -219,10 +216,7 @@ class RecordedEvents:
         return np.asarray(self._held[at] == codes)
 
     def _moved(self, event: RawEvent) -> tuple[int, int | None]:
-        """Give an event its new place and time; return its place, and its moment since the base, None without one.
-
-        An event without a usable time is counted, unless it is metadata.
-        """
+        """Give an event its new place and time; return its place and its moment since the base, None without one."""
         lane, moment = place_of(event.get("pid", ""), event.get("tid", "")), None
         if event.get("ph") != "M":
             moment = self._common(event.get("ts"))

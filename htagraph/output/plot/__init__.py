@@ -1,7 +1,4 @@
-"""``hg.plot``: results as plotly figures, one function of the same name per result; none shows its figure.
-
-Each file exports its figures by its ``__all__``.
-"""
+"""``hg.plot``: results as plotly figures, one function of the same name per result; none shows its figure."""
 
 from htagraph.output.plot import breakdowns, counters, kernels
 from htagraph.output.plot import timeline as _timeline

@@ -158,10 +158,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
 
 
 def _tiles(sums: pd.Series[float]) -> dict[tuple[str, ...], float]:
-    """Return the time of each tile by its names, the outermost first, of sums from the largest to the least.
-
-    The 60 largest tiles are kept apart, of which 16 are outermost; smaller ones, which cannot be read, are one tile.
-    """
+    """Return the time of each tile by its names, outermost first; the smallest, which cannot be read, are one tile."""
     outer = sums.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
     kept = set(outer.index[:16])
     times: dict[tuple[str, ...], float] = {}

@@ -187,10 +187,7 @@ def _strip(path: CriticalPath) -> tuple[dict[str, Any], list[str], TimeColumns]:
 
 
 def _picture(scene: Scene, start: Array, end: Array, code: Array) -> tuple[TimeColumns, Array, Array]:
-    """Return columns of time and, by lane and column, the code of most of its time and what runs in its middle, or -1.
-
-    Starts and ends are in µs since the job's first activity; `code` has a number of each slice.
-    """
+    """Return columns of time (µs) and, by lane and column, the code of most of it and what runs midway, or -1."""
     time = columns_of(float(start.min()), float(end.max()), len(scene.lanes))
     which = running(scene.lane, start, end, time.edges, len(scene.lanes))
     return time, longest(scene.lane, start, end, code, time.edges), np.where(which >= 0, scene.activity[which], -1)

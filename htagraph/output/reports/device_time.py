@@ -1,7 +1,4 @@
-"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases, roofline and patterns.
-
-Each imports what it needs when it is made, so that a command loads the analyses that it shows and no others.
-"""
+"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases, roofline and patterns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What ranks do together, and what decides the job's end: collectives, stragglers, the critical path, opportunities.
-
-Each report imports what it needs when it is made, so that a command loads the analyses that it shows and no others.
-"""
+"""What ranks do together, and what decides the job's end: collectives, stragglers, the critical path, opportunities."""
 
 from __future__ import annotations
 

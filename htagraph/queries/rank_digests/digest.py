@@ -207,11 +207,8 @@ def _numbered(graph: DependencyGraph, acts: Activities, rows: Array, vertex: Arr
 
 
 def _with_spans(graph: DependencyGraph, acts: Activities, moments: Array) -> Activities:
-    """Return the activities, then a point in time for each of some moments, then two spans of the recording.
-
-    The first span ends with the last activity of a thread or stream that takes part in the job, the second with the
-    last activity of all; they are on lanes of their own.
-    """
+    """Return the activities, then a point in time for each of some moments, then two spans of the recording."""
+    # to the last activity that takes part in the job, and to the last of all; each span is on a lane of its own
     whole, time = graph.activities, graph.time
     begin, count = graph.origin_ns, len(graph.lanes)
     awake = time[1::2][graph.awake]
@@ -311,11 +308,8 @@ def kept_rows(graph: DependencyGraph, naming: Naming) -> tuple[Array, Array, Arr
 
 
 def _around_host_communication(graph: DependencyGraph, on_host: Array) -> Array:
-    """Return what shows which operator asked for communication on a host, and how long its thread worked beside it.
-
-    These are all calls of c10d and what encloses them, what runs inside the communication, and of the operators that
-    its thread began meanwhile the one that ended last.
-    """
+    """Return what shows which operator asked for communication on a host, and how long its thread worked beside it."""
+    # all calls of c10d, what encloses them and runs inside, and of operators begun meanwhile the one that ended last
     acts = graph.activities
     ops = np.flatnonzero(acts.kind == ActivityKind.OP)
     calls = ops[names_that(is_collective_call, graph.names)[acts.name[ops]]]
@@ -332,10 +326,8 @@ def _around_host_communication(graph: DependencyGraph, on_host: Array) -> Array:
 
 
 def _calls_of_nameless(graph: DependencyGraph, talks: Array, naming: Naming) -> Array:
-    """Return the calls that say what kernels of batched sends and receives are: their launches, and names around them.
-
-    Also every activity with a partner as argument: a batch names its partners in calls that launch nothing.
-    """
+    """Return the calls that say what kernels of batched sends and receives are: launches, and names around them."""
+    # also every activity with a partner as argument: a batch names its partners in calls that launch nothing
     acts, names = graph.activities, graph.names
     partner = acts.args.get("src_rank")
     nameless = [code for code in np.unique(acts.name[talks]) if collective_op(names[code], naming) in _NAMELESS]
@@ -428,11 +420,8 @@ def header_of(graph: DependencyGraph) -> Trace:
 
 
 def _about_the_job(facts: Facts, *, whole: bool) -> Facts:
-    """Return the facts about hosts, devices and groups; who is in which group only if the whole is asked for.
-
-    Every rank lists the members of each of its groups. With thousands of ranks that is most of what a digest would
-    hold, and only communication on hosts needs it: on devices, arguments name the members.
-    """
+    """Return the facts about hosts, devices and groups; who is in which group only if the whole is asked for."""
+    # members of thousands of ranks would be most of a digest; only hosts need them, as arguments of kernels name them
     return Facts(
         rank=facts.rank, world_size=facts.world_size, groups=facts.groups if whole or not facts.world_size else (),
         devices=facts.devices, host=facts.host, job=facts.job,

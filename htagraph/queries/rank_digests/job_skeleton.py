@@ -365,11 +365,8 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
 
 
 def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
-    """Return the binding edges of the moments, and how much longer each rank took to arrive than its peers did.
-
-    An arrival is compared by the time that the rank, on its own, needs since its arrival before: with the median of the
-    ranks of its role that go from the same collective to the same one.
-    """
+    """Return the binding edges of the moments, and how much longer each rank took to arrive than its peers did."""
+    # by the time needed, on its own, since the arrival before, against the median of its role between the same two
     _, before = stretches_of(graph, graph.binding)
     excess = np.zeros(graph.vertex_count, np.int64)
     matched = np.flatnonzero(waits.collective >= 0)

@@ -1,7 +1,4 @@
-"""The digests of all ranks → one small graph of the job, and its skeleton with a weight for each class of time.
-
-Collectives are matched and clocks compared by the code that graphs are built with; JOINs connect the ranks.
-"""
+"""The digests of all ranks → one small graph of the job, and its skeleton with a weight for each class of time."""
 
 from __future__ import annotations
 
@@ -83,7 +80,9 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
     paths = Edges.of(source, target, weight.sum(axis=1), EdgeKind.USER, Provenance.INFERRED)
     last = first + [len(each.part.activities) for each in digests] - 2
     spans = number[last]
-    return JoinedGraph(_linked(job, inside, paths), source, target, weight, parts, spans)
+    own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
+    edges = Edges.concatenate([own, _through_points(job, paths, own), paths])
+    return JoinedGraph(linked(job, (edges, refused), are_paths=True), source, target, weight, parts, spans)
 
 
 def _of_files(issues: Sequence[Issue]) -> tuple[Issue, ...]:
@@ -121,12 +120,6 @@ def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...],
     return tuple(every), weight
 
 
-def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
-    """Return the graph of a job with the edges of its collectives."""
-    own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
-    return linked(job, (Edges.concatenate([own, _through_points(job, paths, own), paths]), refused), are_paths=True)
-
-
 def _through_points(job: RecordedJob, *parts: Edges) -> Edges:
     """Return an edge from start to end of each activity whose end nothing else leads to: a point in time."""
     reached = marked(np.concatenate([edges.target for edges in parts]), 2 * len(job.activities))
@@ -153,10 +146,7 @@ def skeleton_of(joined: JoinedGraph, criteria: Criteria, limits: Sequence[int]) 
 
 
 def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array, tuple[tuple[int, ...], ...]]:
-    """Return (sources, targets, weights of all edges of the skeleton, the components of the weights).
-
-    What leads to a vertex is longer by the gap there, so that no time is left unexplained.
-    """
+    """Return (sources, targets, weights of all edges of the skeleton, with gaps, the components of the weights)."""
     graph, spans, count = joined.graph, joined.spans, joined.graph.vertex_count
     edges = graph.edges
     own = np.flatnonzero(edges.kind != EdgeKind.USER)
