@@ -19,24 +19,12 @@ from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits, damaged_ranks
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries import straggler
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.peers import are_stages, rank_roles
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
-from htagraph.queries.straggler import (
-    COMPARED,
-    Difference,
-    RankStragglers,
-    SlowWork,
-    alone_work,
-    charged_to_nobody,
-    charges_of,
-    largest_upstream,
-    rank_differences,
-    slow_work,
-    straggler_among,
-    waits_by_rank,
-)
+from htagraph.queries.straggler import Difference
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -96,7 +84,7 @@ BY_STEP = Table(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stragglers(RankStragglers):
+class Stragglers(straggler.RankStragglers):
     """The result of `stragglers`: who makes the others wait, how much, and why."""
 
     blame: pd.DataFrame = field(default_factory=BLAME.frame)
@@ -191,11 +179,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     """
     waits, chains = graph.waits, chains_of(graph)
     blame = blame_of(graph, chains)
-    by_cause = charges_of(graph, blame)
+    by_cause = straggler.charges_of(graph, blame)
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
     slow = slow_ranks(graph)
-    works = slow_work(graph, chains, blame, best)
+    works = straggler.slow_work(graph, chains, blame, best)
     table = _table(graph, slow, by_cause, best, works)
     group = _slow_group(graph, slow)
     last = np.bincount(np.searchsorted(graph.ranks, graph.activities.rank[waits.late]), waits.wait, len(table)) / 1000
@@ -211,13 +199,13 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    rank, serves, most = straggler_among(graph, slow, blame)
+    rank, serves, most = straggler.straggler_among(graph, slow, blame)
     about = most if serves is None else serves
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
-        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
+        table, rank, total / 1000, serves, len(slow.steps), straggler.charged_to_nobody(blame), staged,
         group, tuple(damaged_ranks(graph)), _blame_table(graph, waits, chains, blame), differences,
-        (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
+        (0, 0.0) if about is None else straggler.alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 
 
@@ -257,17 +245,17 @@ def _differences(graph: DependencyGraph, chains: Chains, slow: SlowRanks, rank: 
     ranks = np.array(graph.ranks)
     alike = slow.roles == slow.roles[graph.ranks.index(rank)]
     peers = ranks[(alike if alike.sum() > 1 else True) & (ranks != rank)]
-    return tuple(rank_differences(graph, chains.own, rank, peers))
+    return tuple(straggler.rank_differences(graph, chains.own, rank, peers))
 
 
 def _table(
-    graph: DependencyGraph, slow: SlowRanks, by_cause: Array, best: Array, works: list[SlowWork]
+    graph: DependencyGraph, slow: SlowRanks, by_cause: Array, best: Array, works: list[straggler.SlowWork]
 ) -> pd.DataFrame:
     explained = by_cause[:, 1:].sum(axis=1)
     guess = np.zeros(len(explained), np.bool_)
     if explained.any():
         guess[explained.argmax()] = True
-    columns = waits_by_rank(graph, by_cause, slow) | {
+    columns = straggler.waits_by_rank(graph, by_cause, slow) | {
         "explained_us": explained / 1000,
         "first_guess": guess,
         "lateness_us": _lateness(graph, graph.waits),
@@ -295,7 +283,7 @@ _WORK = {
 }  # fmt: skip
 
 
-def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
+def _evidence(row: dict[Any, Any], work: straggler.SlowWork, steps: int) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
@@ -329,12 +317,12 @@ def _of_steps(row: dict[Any, Any], steps: int) -> str:
     return f"{alone} {ratio} ({time_text(longer)} more)"
 
 
-def _of_work(row: dict[Any, Any], work: SlowWork) -> str:
+def _of_work(row: dict[Any, Any], work: straggler.SlowWork) -> str:
     """Return what work makes it late, and how that compares with the peers' where the comparison agrees."""
     if row["cause"] == "none":
         return ""
     kind, name = _WORK[row["cause"]], f"{work.name}, which no other rank does" if work.alone else work.name
-    longer = row["cause"] in COMPARED and round(100 * work.slower) > 0 if not np.isnan(work.slower) else False
+    longer = row["cause"] in straggler.COMPARED and round(100 * work.slower) > 0 if not np.isnan(work.slower) else False
     if not longer:
         return f", mostly in its {kind}" + (f" ({name})" if name else "")
     if work.named:
@@ -357,7 +345,7 @@ def _times(ratio: float) -> str:
 
 def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Blame) -> pd.DataFrame:
     acts, row = graph.activities, blame.row
-    activity = largest_upstream(chains, blame)
+    activity = straggler.largest_upstream(chains, blame)
     ops = () if graph.matches is None else graph.matches.op
     return pd.DataFrame({
         "collective": waits.collective[row],

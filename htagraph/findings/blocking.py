@@ -10,19 +10,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import (
-    Bar,
-    Chart,
-    Claim,
-    Evidence,
-    Finding,
-    Trial,
-    in_short,
-    less_text,
-    of_activities,
-    saved_claim,
-    saves_text,
-)
+from htagraph.findings import finding
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -33,7 +21,7 @@ from htagraph.whatif.scenario import what_if
 __all__ = ["BLOCKING"]
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[finding.Claim]:
     graph, makespan = results.graph, results.makespan_ns
     place = longest_blocking(graph)
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
@@ -44,7 +32,7 @@ def _when(results: Results) -> list[Claim]:
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
         "computes": _computes(graph, place.criteria),
     }  # fmt: skip
-    claim = saved_claim("blocking", place.name, outcome, makespan, facts)
+    claim = finding.saved_claim("blocking", place.name, outcome, makespan, facts)
     return [claim] if claim.facts["percent"] >= 100 * MIN_SHARE else []
 
 
@@ -69,27 +57,29 @@ def _computes(graph: DependencyGraph, which: dict[str, Any]) -> bool:
     return bool(len(around)) and float(has.mean()) > MOST
 
 
-def _advice(claim: Claim) -> str:
+def _advice(claim: finding.Claim) -> str:
     if claim.facts.get("computes"):
         return "See what makes it wait: a size that depends on values, a copy, or kernels that are tried out."
-    where = f" in {in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
-    return f"Move {in_short(claim.about)}{where} out of the loop, or do it every few steps only."
+    where = f" in {finding.in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
+    return f"Move {finding.in_short(claim.about)}{where} out of the loop, or do it every few steps only."
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
+def _evidence(results: Results, claim: finding.Claim) -> finding.Evidence:
     from htagraph.whatif.changes.remove_sync import remove_sync
 
     target, graph = claim.facts["target"], results.graph
     duration = graph.activities.duration
     late = np.unique(graph.edges.target[of_kinds(graph.edges.kind, DEVICE_WAITS)] >> 1)
     every = np.intersect1d(graph.select(**criteria(target)).activities, late)
-    longest = of_activities(
+    longest = finding.of_activities(
         results, every[np.argsort(-duration[every], kind="stable")][:MOST_ROWS], "The longest of these waits"
     )
-    return Evidence(_chart(results, every), longest, place=longest.first, look="the longest", meaning=remove_sync)
+    return finding.Evidence(
+        _chart(results, every), longest, place=longest.first, look="the longest", meaning=remove_sync
+    )
 
 
-def _chart(results: Results, rows: Array) -> Chart:
+def _chart(results: Results, rows: Array) -> finding.Chart:
     """Return a chart of how long calls take by rank, or by step if there is one rank."""
     acts = results.graph.activities
     several = len(results.graph.ranks) > 1
@@ -97,16 +87,16 @@ def _chart(results: Results, rows: Array) -> Chart:
     keys, place = np.unique(of, return_inverse=True)
     sums = np.bincount(place.ravel(), weights=acts.duration[rows] / 1000, minlength=len(keys))
     words = [f"rank {key}" if several else f"step {key}" if key >= 0 else "outside steps" for key in keys.tolist()]
-    bars = [Bar(word, us) for word, us in zip(words, sums.tolist(), strict=True)]
-    return Chart(f"How long these calls take, by {'rank' if several else 'step'}", bars, "sync")
+    bars = [finding.Bar(word, us) for word, us in zip(words, sums.tolist(), strict=True)]
+    return finding.Chart(f"How long these calls take, by {'rank' if several else 'step'}", bars, "sync")
 
 
-BLOCKING = Finding(
+BLOCKING = finding.Finding(
     "blocking", when=_when, evidence=_evidence, advice=_advice,
-    short=lambda claim: f"The host waits for its device in {in_short(claim.about)} ({claim.facts['count']:,} times). "
-    f"Without these waits {less_text(claim)}.",
-    trial=lambda claim: Trial(
-        claim.figure, f"No waiting for the device in {in_short(claim.about)} {saves_text(claim)}.",
+    short=lambda claim: f"The host waits for its device in {finding.in_short(claim.about)} "
+    f"({claim.facts['count']:,} times). Without these waits {finding.less_text(claim)}.",
+    trial=lambda claim: finding.Trial(
+        claim.figure, f"No waiting for the device in {finding.in_short(claim.about)} {finding.saves_text(claim)}.",
         (f"--remove-sync={claim.facts['target']}",),
     ),
 )  # fmt: skip

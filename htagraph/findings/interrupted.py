@@ -9,19 +9,7 @@ import numpy as np
 from htagraph.analyses.interruptions import interruptions
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import (
-    Bar,
-    Chart,
-    Claim,
-    Evidence,
-    Finding,
-    Place,
-    Rows,
-    Trial,
-    less_text,
-    saved_claim,
-    saves_text,
-)
+from htagraph.findings import finding
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import plural, ranks_text
 from htagraph.findings.results import Results
@@ -41,14 +29,14 @@ _CHECK = {
 """What to check, by how the interruptions of ranks lie in time."""
 
 
-def _affected(claim: Claim) -> list[int]:
+def _affected(claim: finding.Claim) -> list[int]:
     """Return the ranks whose host code is interrupted for a share of its time that is worth naming, or for most."""
     shares, most = claim.facts["shares"], max(claim.facts["shares"].values())
     least = max(MIN_SHARE * most, min(MIN_PERCENT, most))
     return [rank for rank, share in shares.items() if share >= least]
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[finding.Claim]:
     graph, makespan, found = results.graph, results.makespan_ns, interrupted(results.graph)
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan or not results.bound.cause:
         return []
@@ -66,10 +54,10 @@ def _when(results: Results) -> list[Claim]:
         "steps": results.steps,
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
-    return [saved_claim("interrupted", "", outcome, makespan, facts, rows)]
+    return [finding.saved_claim("interrupted", "", outcome, makespan, facts, rows)]
 
 
-def _short(claim: Claim) -> str:
+def _short(claim: finding.Claim) -> str:
     facts = claim.facts
     pattern = {
         "in turn": f": mostly, the host code of only {facts['going']} of {len(facts['counts'])} ranks runs at a time, "
@@ -80,7 +68,8 @@ def _short(claim: Claim) -> str:
     counts, shares = ([facts[key][rank] for rank in ranks] for key in ("counts", "shares"))
     on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
     often = f"{on} {_from_to(counts, '')} times{' each' * (len(ranks) > 1)}, for {_from_to(shares, ' %')} of its time"
-    return f"Host code is interrupted{often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
+    text = f"Host code is interrupted{often}, by something outside of it{pattern}"
+    return f"{text}. Without that, {finding.less_text(claim)}."
 
 
 def _from_to(values: Sequence[float], unit: str) -> str:
@@ -88,28 +77,30 @@ def _from_to(values: Sequence[float], unit: str) -> str:
     return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
+def _evidence(results: Results, claim: finding.Claim) -> finding.Evidence:
     table = results.interruptions
     by_rank = table.groupby("rank")["interrupted_us"].sum()
-    chart = Chart("Interrupted in all", [Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()], "host")
+    chart = finding.Chart(
+        "Interrupted in all", [finding.Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()], "host"
+    )
     longest = table.nlargest(MOST_ROWS, "interrupted_us")
-    places = Place.of_rows(longest, "start_us", "interrupted_us", "activity")
+    places = finding.Place.of_rows(longest, "start_us", "interrupted_us", "activity")
     shown = longest[["rank", "name", "start_us", "interrupted_us", "usual_us"]]
     shown = shown.assign(name=[short_name(name) or "untraced time" for name in shown["name"]])
-    return Evidence(
-        chart, Rows(shown, "The longest interruptions", places), place=Place(claim.rows[0]), look="the longest",
-        meaning=interruptions,
+    return finding.Evidence(
+        chart, finding.Rows(shown, "The longest interruptions", places), meaning=interruptions, look="the longest",
+        place=finding.Place(claim.rows[0]),
     )  # fmt: skip
 
 
-def _advice(claim: Claim) -> str:
+def _advice(claim: finding.Claim) -> str:
     """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
     pattern = claim.facts["pattern"]
     return _CHECK["in turn" if not pattern and min(claim.facts["shares"].values()) > 100 * MOST else pattern]
 
 
-INTERRUPTED = Finding(
-    "interrupted", when=_when, short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
-        claim.figure, f"Host code that nothing interrupts {saves_text(claim)}.", ("--no-interruptions",)
+INTERRUPTED = finding.Finding(
+    "interrupted", when=_when, short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: finding.Trial(
+        claim.figure, f"Host code that nothing interrupts {finding.saves_text(claim)}.", ("--no-interruptions",)
     ),
 )  # fmt: skip

@@ -113,9 +113,7 @@ class BestChanges:
         )
         together = " together" if len(rows) > 1 else ""
         verb = f"save{'' if together else 's'}"
-        what = f"{count[0].upper()}{count[1:]} {verb}{together}{each}"
-        if self.without_start_up:
-            what = f"Apart from start-up, {what[0].lower()}{what[1:]}"
+        what = f"{'Apart from start-up, ' * self.without_start_up}{count} {verb}{together}{each}"
         lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
         if self.how != "optimal":
             lines.append(f"Among the {self.among} that were compared, this is {self.how}.")

@@ -60,7 +60,7 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
         >>> hg.what_if(graph).run().speedup
         1.0
     """
-    check_type(graph, DependencyGraph, "htagraph.what_if takes a graph (of a path: htagraph.load; of a job on workers: job.load([0, 1]))")
+    check_type(graph, DependencyGraph, "htagraph.what_if takes a graph (of a job on workers: job.load([0, 1]))")
     others = tuple(also) if isinstance(also, Iterable) and not isinstance(also, str) else (also,)
     for other in others:
         check_type(other, DependencyGraph, "htagraph.what_if takes graphs of other recordings as also=")

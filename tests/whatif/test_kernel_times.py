@@ -27,6 +27,6 @@ def test_operators_on_hosts_say_nothing_about_kernels_on_devices() -> None:
     work, then = KernelWork(roof, none, host), KernelWork(2 * roof, none, host)
     time = 1.2 * roof + 200 * host
     both, _, _ = resized(kind, time, work, then, np.full(6, np.nan), np.arange(6))
-    alone = [KernelWork(each.roof_us[:3], none[:3], host[:3]) for each in (work, then)]
-    device, _, _ = resized(kind[:3], time[:3], *alone, np.full(3, np.nan), np.arange(3))
+    before, after = (KernelWork(each.roof_us[:3], none[:3], host[:3]) for each in (work, then))
+    device, _, _ = resized(kind[:3], time[:3], before, after, np.full(3, np.nan), np.arange(3))
     assert both[:3] == pytest.approx(device)
