@@ -111,15 +111,13 @@ class BestChanges:
             f"{name}, {time_text(us)}{' more' if at else ''}"
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
-        together = " together" if len(rows) > 1 else ""
-        verb = f"save{'' if together else 's'}"
+        together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
         what = f"{'Apart from start-up, ' * self.without_start_up}{count} {verb}{together}{each}"
         lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
         if self.how != "optimal":
-            lines.append(f"Among the {self.among} that were compared, this is {self.how}.")
+            lines.append(f"Among the {self.among} compared, this is {self.how}.")
         elif self.among > len(rows):
-            others = count if together else "change"
-            lines.append(f"No other {others} of the {self.among} that were compared {verb} more.")
+            lines.append(f"No other {count if together else 'change'} of the {self.among} compared {verb} more.")
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
@@ -127,8 +125,8 @@ class BestChanges:
         if self.left_out:
             lines.append(f"Not compared, as they put other work into the place of some: {and_list(self.left_out)}.")
         lines += [f"Note: {note}." for note in self.outcome.notes[len(self.outcome.state.notes) :]]
-        what = "To predict it, with start-up" if self.without_start_up else "To predict it"
-        return [*lines, f"{what}: {command_line('what-if', inputs, *self.options)}"]
+        command = command_line("what-if", inputs, *self.options)
+        return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
 
 
 @described(TABLE)

@@ -361,8 +361,7 @@ def _when(results: Results) -> list[Claim]:
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _types(results) if find is _single else name
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}
-                facts["change"] = _KINDS[kind][1]
-                facts["sends"] = find in (_messages, _calls)
+                facts |= {"change": _KINDS[kind][1], "sends": find in (_messages, _calls)}
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
                 steps = results.graph.activities.step[rows]

@@ -76,6 +76,12 @@ class Replay:
         """From the first to the last moment, ns."""
         return int(self.time.max() - self.time.min()) if len(self.time) else 0
 
+    @cached_property
+    def explained_ns(self) -> int:
+        """The makespan without unexplained gaps, ns."""
+        time = predict(self.graph, gap=without_unexplained(self.graph, self.graph.gap))
+        return int(time.max() - time.min()) if len(time) else 0
+
     def to_frame(self) -> pd.DataFrame:
         """Return the recorded and the replayed times, one row per recorded activity.
 

@@ -56,8 +56,9 @@ def test_without_unexplained_gaps_nothing_comes_later(job: Job) -> None:
     gap = without_unexplained(graph, graph.gap)
     assert bool((gap <= graph.gap).all())
     assert bool((predict(graph, gap=gap) <= graph.time).all())
+    assert hg.replay(graph).explained_ns <= hg.replay(graph).makespan_ns
 
 
 def test_an_empty_job_has_a_replay() -> None:
     replay = hg.replay(load({0: []}))
-    assert (replay.max_error_ns, replay.makespan_ns, len(replay.gap_shares())) == (0, 0, 0)
+    assert (replay.max_error_ns, replay.makespan_ns, replay.explained_ns, len(replay.gap_shares())) == (0, 0, 0, 0)
