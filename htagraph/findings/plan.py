@@ -1,4 +1,4 @@
-"""Plan: which of the changes that findings name save most together, and what each adds to the others."""
+"""Plan: which changes save most together, of those that findings propose, and what each adds to the others."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class BestChanges:
     def sentences(self, inputs: Sequence[str]) -> list[str]:
         """Return what the plan says; `inputs` are the words that choose what is read."""
         if not len(self.changes):
-            return ["No change that the findings name saves anything."]
+            return ["No change that was compared saves anything."]
         each, rows = " per step" if self.per_step else "", self.changes
         low, high = (time_text(end) for end in self.interval_us)
         count = plural(len(rows), "change")
@@ -131,7 +131,7 @@ class BestChanges:
 
 @described(TABLE)
 def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
-    """Return which changes save most together, among those that the findings of the job name.
+    """Return which changes save most together, among what findings propose and operators twice as fast.
 
     A change is what a finding proposes: no waiting for the device, a straggler as fast as its peers, a loader that
     keeps up, a remedy; or it makes a kernel, operator, function or group of ranks twice as fast, since none can take no
@@ -184,7 +184,7 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
 
 
 def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
-    """Return the changes that findings name, each with what it saves alone, µs, by its options."""
+    """Return the changes that may be in a plan, each with what it saves alone, µs, by its options."""
     found: dict[tuple[str, ...], tuple[float, Offer]] = {}
     for name, gain, options in (*_of_gains(results), *_of_findings(results)):
         with suppress(SelectionError, ValueError):  # an option that reads no value

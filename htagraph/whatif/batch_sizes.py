@@ -118,8 +118,8 @@ def recorded_batch(counts: Iterable[tuple[Call, int]]) -> list[int]:
     """Return the batch that the shapes of a job show; several where nothing says which it is, none for no batch.
 
     Args:
-        counts: calls, and how many kernels each has. Time would let one large product outvote the model; calls without
-            kernels are views, which show what is a product of dimensions.
+        counts: calls, and how much each counts. By time, or by how often it runs, a loop would outvote the model. A
+            call that counts 0 is a view, which shows what is a product of dimensions.
 
     Example:
         >>> calls = [(Call("aten::linear", [[128, 64], [64, 64]], ["float"] * 2, None), 2)]

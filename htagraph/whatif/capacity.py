@@ -158,8 +158,7 @@ def capacity(
             raise
         refused.append(str(error))
     room = _room(graph, size) if size else None
-    most = max(len(by_batch), len(by_device)) - 1  # a note on all rows, but that of the recording, is on the table
-    told = tuple(f"{', '.join(rows)}: {note}" if 0 < len(rows) < most else note for note, rows in notes.items())
+    told = tuple(f"{', '.join(rows)}: {note}" if rows else note for note, rows in notes.items())
     return Capacity(graph, size, step_us, own, by_batch, by_device, room, tuple(refused), told)
 
 

@@ -107,7 +107,7 @@ def _larger_batch(found: Capacity) -> list[str]:
     enough = gains["step_us"] >= gains["step_us"].max() * (1 - MIN_SHARE)  # a larger batch hardly brings more
     chosen = int(np.flatnonzero(enough)[0])
     best, (gain, low, high) = rows.iloc[chosen], (each.iloc[chosen] for each in gains.values())
-    said = [f"No other of these batches gives {MIN_SHARE:.0%} more samples per second than {found.batch}."]
+    said = [f"No other of these batches gives {100 * MIN_SHARE:.0f} % more samples per second than {found.batch}."]
     if gain > 1 + MIN_SHARE:
         rate = f"{gain:.2f} times the samples per second (90 %: {low:.2f} to {high:.2f})"
         change = f"With a batch of {best['batch']} instead of {found.batch}, {_takes(found, best)}"

@@ -227,7 +227,7 @@ def memory_section(results: PageResults) -> Section | None:
 
 
 def plan_section(results: PageResults) -> Section:
-    """Return which of the changes that findings name save most together."""
+    """Return which changes save most together."""
     found = plan_of(results)
     parts = [element("p", sentence) for sentence in found.sentences(results.words)[:-1]]
     bars = [

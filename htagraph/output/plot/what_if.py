@@ -382,7 +382,7 @@ def plan(result: BestChanges) -> Figure:
     about = f"The best set of each number of changes, {each}. Gains of single changes do not add up."
     rows = result.curve
     if not len(rows):
-        return style.nothing("No change that the findings name saves anything", about)
+        return style.nothing("No change that was compared saves anything", about)
     factor, unit = style.time_unit(float(rows["possible_us"].max()))
     low, high = result.interval_us
     ends = [
