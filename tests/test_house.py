@@ -454,3 +454,35 @@ def test_the_tests_that_ci_names_are_there() -> None:
     text = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
     absent = [name for name in re.findall(r"tests/[\w/]+\.py", text) if not (REPOSITORY / name).is_file()]
     assert not absent, f".ci/run names {absent}, which are not there"
+
+
+LONGEST_MODULE = 600
+"""Lines that a reader can hold: chosen."""
+
+
+def test_no_module_is_too_long_to_read() -> None:
+    lines = {module_name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: count for name, count in lines.items() if count > LONGEST_MODULE} == {}
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left) and _is_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _unexplained_constants(path: Path) -> Iterator[str]:
+    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    for statement, after in zip(statements, [*statements[1:], None], strict=True):
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if value is not None and _is_number(value):
+            explained = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            if not explained:
+                yield f"{module_name(path)}: {ast.unparse(statement)}"
+
+
+def test_a_numeric_constant_says_what_it_is_and_why() -> None:
+    """Its docstring has the unit and the source: a measurement, a format, a publication, or that it was chosen."""
+    assert [text for path in MODULES for text in _unexplained_constants(path)] == []
