@@ -249,7 +249,8 @@ def serve(
     typer.echo(f"{address}/ (Ctrl-C ends it)", err=True)
     if perfetto_ui is not None:
         typer.echo(f"{address}{UI}#!/?url={address}{OVERLAY} (Perfetto, with the critical path)", err=True)
-        Thread(target=_draw_ahead, args=(served,), daemon=True).start()
+        with suppress(RuntimeError):  # the system may refuse a thread: the overlay is then drawn when it is asked for
+            Thread(target=_draw_ahead, args=(served,), daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.serve_forever()
     server.server_close()

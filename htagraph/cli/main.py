@@ -61,6 +61,9 @@ def main() -> None:
         _run()
     finally:
         gc.set_threshold(*before)
+        with suppress(ValueError):  # elsewhere than on the main thread
+            # Python is about to leave: an exception raised by a handler would be printed as a traceback
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run() -> None:

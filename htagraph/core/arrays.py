@@ -86,9 +86,12 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
     for column in columns if len(code) else ():
         low = int(column.min())
         wide = int(column.max()) - low + 1
-        if int(code.max()) >= np.iinfo(np.int64).max // wide:
+        if int(code.max()) >= np.iinfo(np.int64).max // wide:  # code and column do not fit into one number
             code = np.unique(code, return_inverse=True)[1]
-        code = code * wide + (column.astype(np.int64) - low)
+            distinct_values, place = np.unique(column, return_inverse=True)
+            code = code * len(distinct_values) + place
+        else:
+            code = code * wide + (column.astype(np.int64) - low)
         most = int(code.max()) + 1
         dense = most <= _MAX_SPARSE * len(code)
         if dense:  # without those between them that do not occur

@@ -6,17 +6,18 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import wraps
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 
-__all__ = ["ahead", "in_parts", "keep_memory", "once", "processors", "rows_where", "threads_for"]
+__all__ = ["Threads", "ahead", "in_parts", "keep_memory", "once", "processors", "rows_where", "threads_for"]
 
 
 def processors() -> int:
@@ -57,6 +58,52 @@ def threads_for(rows: int) -> int:
     return min(processors(), _MAX_THREADS) if rows >= _FEW else 1
 
 
+class Threads(Executor):
+    """Runs functions in threads; where the system refuses a thread, in the thread that submits them.
+
+    A container may limit threads (``ulimit -u``, cgroup pids): results then come later, and are the same.
+
+    Example:
+        >>> with Threads(2) as threads:
+        ...     list(threads.map(abs, [3, -1]))
+        [3, 1]
+    """
+
+    def __init__(self, count: int, name: str = "htagraph") -> None:
+        self._pool = ThreadPoolExecutor(count, name)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - Executor's
+        """Return the future result of a function, which a thread computes, or this call where there is none."""
+        future: Future[Any] = Future()
+        first_runner = Lock()  # the pool may keep a function for which it could not start a thread
+
+        def run() -> None:
+            if first_runner.acquire(blocking=False) and future.set_running_or_notify_cancel():
+                _settle(future, fn, args, kwargs)
+
+        try:
+            self._pool.submit(run)
+        except RuntimeError as error:
+            if "thread" not in str(error):  # the pool was shut down
+                raise
+            run()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - Executor's
+        """End the threads, see `concurrent.futures.Executor`."""
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _settle(future: Future[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> None:  # noqa: ANN401
+    """Give a future the result of a function, or its error."""
+    try:
+        result = function(*args, **kwargs)
+    except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it, as from a pool
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
 def in_parts(rows: int) -> Iterator[slice]:
     """Yield slices of so many rows, one part after the other.
 
@@ -87,7 +134,7 @@ def ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: in
         for item in items:
             yield item, function(item)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with Threads(threads) as pool:
         running: deque[tuple[Item, Future[Result]]] = deque()
         try:
             for item in items:

@@ -7,12 +7,12 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from htagraph.core.computing import Threads
 from htagraph.core.errors import HtagraphError, IssueLog, OtherFileError, RankError, TraceError
 from htagraph.trace.columns import MAX_RANKS, Facts
 from htagraph.trace.readers import READERS, SUFFIXES, format_of, reader_for
@@ -185,7 +185,7 @@ def look_all(files: Sequence[TracePath]) -> list[Looked]:
     alone = len(files) == 1
     if not any(isinstance(path, RemotePath) for path in files):
         return [look_at(path, alone=alone) for path in files]
-    with ThreadPoolExecutor(_REQUESTS, "htagraph-headers") as threads:
+    with Threads(_REQUESTS, "htagraph-headers") as threads:
         return list(threads.map(lambda path: look_at(path, alone=alone), files))
 
 

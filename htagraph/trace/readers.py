@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, as_completed
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from htagraph.core.arrays import Array
-from htagraph.core.computing import processors
+from htagraph.core.computing import Threads, processors
 from htagraph.core.errors import IssueLog
 from htagraph.trace import kineto, nsys
 from htagraph.trace.columns import Facts, Trace
@@ -156,7 +156,7 @@ def in_parallel(
             yield file, result(number)
             report.advance(number, sizes[number])
         return
-    pool = ThreadPoolExecutor(workers, "htagraph-read")
+    pool = Threads(workers, "htagraph-read")
     try:
         jobs = {pool.submit(result, number): number for number in range(len(files))}
         for job in as_completed(jobs):

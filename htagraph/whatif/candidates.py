@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, Ints, Mask, distinct, marked, sums_by
+from htagraph.core.arrays import Array, Ints, Mask, distinct, marked, stable_order, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
@@ -166,9 +166,12 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         label[matches.activity] = numbers[matches.collective]
     group_of = label[owned["owner"]]
     texts = list(known)
+    by_group = stable_order(label + 1)
+    first_of = np.searchsorted(label[by_group], np.arange(len(known) + 1))
+    roles = _CommunicationRoles.of(graph)
     for number, ns in _positive_sums(group_of[group_of >= 0], owned["ns"][group_of >= 0]):
-        members = np.flatnonzero(label == number)
-        criteria = _exact_criteria(graph, members)
+        members = by_group[first_of[number] : first_of[number + 1]]
+        criteria = _exact_criteria(graph, roles, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
         away = partial(_away, criteria=criteria) if criteria else partial(_transfers, members=members)
         yield Candidate("group", texts[number], ns, criteria, note, away)
@@ -183,17 +186,54 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), {"kind": kinds}, _NOTES["group"], away)
 
 
-def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
-    """Return criteria that select these communications and no other, if there are any as simple as that."""
+@dataclass(frozen=True, eq=False)
+class _CommunicationRoles:
+    """The distinct (kind, stream, name) of all communication, and how many activities have each."""
+
+    kind: Array
+    stream: Array
+    name: Array
+    count: Array
+
+    @staticmethod
+    def of(graph: DependencyGraph) -> _CommunicationRoles:
+        """Return the roles of all activities of a job that communicate."""
+        acts = graph.activities
+        talks = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
+        stream = np.array([lane.stream for lane in graph.lanes] or [-1], np.int64)[acts.lane[talks]]
+        columns = np.column_stack([acts.kind[talks], stream, acts.name[talks]])
+        roles, count = np.unique(columns, axis=0, return_counts=True)
+        return _CommunicationRoles(roles[:, 0], roles[:, 1], roles[:, 2], count)
+
+    def selected(self, kinds: Array, streams: list[int], names: Array) -> int:
+        """Return how many activities criteria select; no streams, or no names, stand for all of these."""
+        chosen = np.isin(self.kind, kinds)
+        if streams:
+            chosen &= np.isin(self.stream, streams)
+        if len(names):
+            chosen &= np.isin(self.name, names)
+        return int(self.count[chosen].sum())
+
+
+def _exact_criteria(graph: DependencyGraph, roles: _CommunicationRoles, members: Array) -> dict[str, Any] | None:
+    """Return criteria that select these communications and no other, if there are any as simple as that.
+
+    The criteria hold for all members, so they select nothing else if they select as many activities as there are
+    members: counts of roles tell, without a selection among all activities for each group.
+    """
     acts = graph.activities
-    talks = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
-    kinds = {"kind": [ActivityKind(kind).label for kind in np.unique(acts.kind[members])]}
+    kinds = np.unique(acts.kind[members])
     streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
-    stream = {"stream": streams} if streams and streams[0] >= 0 else {}
+    streams = streams if streams[0] >= 0 else []
     names = np.unique(acts.name[members])
-    name = {"name": exact_glob(graph.names[names[0]])} if len(names) == 1 else {}
-    for criteria in (kinds, kinds | stream, kinds | name, kinds | stream | name):
-        if np.array_equal(np.intersect1d(graph.select(**criteria).activities, talks), members):
+    names = names if len(names) == 1 else names[:0]
+    for chosen_streams, chosen_names in (([], names[:0]), (streams, names[:0]), ([], names), (streams, names)):
+        if roles.selected(kinds, chosen_streams, chosen_names) == len(members):
+            criteria: dict[str, Any] = {"kind": [ActivityKind(kind).label for kind in kinds]}
+            if chosen_streams:
+                criteria["stream"] = chosen_streams
+            if len(chosen_names):
+                criteria["name"] = exact_glob(graph.names[chosen_names[0]])
             return criteria
     return None
 

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from htagraph.core.computing import processors
+from htagraph.core.computing import Threads, processors
 from htagraph.core.errors import SelectionError, check_type, shown
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -161,7 +160,7 @@ def sweep(
         )  # fmt: skip
 
     rows = [row(factor) for factor in numbers[:1]]
-    with ThreadPoolExecutor(threads or min(processors(), _MAX_THREADS)) as pool:
+    with Threads(threads or min(processors(), _MAX_THREADS)) as pool:
         rows += pool.map(row, numbers[1:])
     columns = [name for name in TABLE.types if intervals or name not in ("low", "high")]
     return pd.DataFrame(rows, columns=columns).astype("float64")

@@ -341,6 +341,19 @@ def test_a_terminated_command_leaves_no_temporary_file(traces: Path) -> None:
     assert sorted(file.name for file in traces.iterdir()) == [f"rank-{rank}.json.gz" for rank in range(3)]
 
 
+def test_a_command_that_is_terminated_while_python_leaves_prints_no_traceback(traces: Path) -> None:
+    code = f"""if True:
+        import atexit, os, signal, sys
+        atexit.register(lambda: os.kill(os.getpid(), signal.SIGTERM))
+        sys.argv = ['htagraph', 'validate', {str(traces)!r}]
+        from htagraph.cli.main import main
+        main()
+    """
+    left = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert left.returncode == -15
+    assert left.stderr == b""
+
+
 # help and completion
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.arrays import distinct, marked, occurring, stable_order, sums_by, texts_of
+from htagraph.core.arrays import coded, distinct, marked, occurring, stable_order, sums_by, texts_of
 
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 2**63 - 1))))
@@ -52,3 +52,13 @@ def test_a_column_of_numbers_of_texts_is_the_column_of_the_texts(texts: list[str
     plain = pd.array([texts[number] if number >= 0 else "" for number in numbers], dtype="str")
     assert column.dtype == plain.dtype
     assert column.tolist() == plain.tolist()
+
+
+_WIDE = st.sampled_from([-(2**63), -1, 0, 1, 7, 2**62, 2**63 - 1])
+
+
+@given(st.lists(st.tuples(_WIDE, _WIDE, st.integers(0, 2)), min_size=1, max_size=30))
+def test_numbers_of_rows_are_those_of_distinct_rows_however_far_apart_values_are(rows: list[tuple[int, ...]]) -> None:
+    columns = np.array(rows, np.int64).T
+    _, number = np.unique(columns, axis=1, return_inverse=True)
+    assert coded(*columns).tolist() == number.ravel().tolist()

@@ -3,11 +3,11 @@ from __future__ import annotations
 import gc
 import os
 import weakref
-from threading import Barrier, get_ident
+from threading import Barrier, Thread, get_ident
 
 import pytest
 
-from htagraph.core.computing import ahead, once, processors, threads_for
+from htagraph.core.computing import Threads, ahead, once, processors, threads_for
 
 
 def test_processors_that_this_process_may_not_use_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,3 +84,34 @@ def test_a_result_goes_with_its_subject() -> None:
     del kept, subject
     gc.collect()
     assert result() is None
+
+
+def _refused(_thread: Thread) -> None:
+    msg = "can't start new thread"  # as CPython says it
+    raise RuntimeError(msg)
+
+
+def test_where_the_system_refuses_threads_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Thread, "start", _refused)
+    with Threads(3) as threads:
+        assert list(threads.map(abs, [3, -1, -2])) == [3, 1, 2]
+        with pytest.raises(ZeroDivisionError):
+            threads.submit(divmod, 1, 0).result()
+    assert list(ahead(abs, [3, -1, -2], threads=2)) == [(3, 3), (-1, 1), (-2, 2)]
+
+
+def test_a_function_runs_once_although_a_thread_was_refused_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = list[int]()
+    with Threads(4) as threads:
+        threads.submit(calls.append, 0).result()
+        monkeypatch.setattr(Thread, "start", _refused)  # one thread is there, and takes what the pool has kept
+        futures = [threads.submit(calls.append, number) for number in range(1, 100)]
+        assert [future.result() for future in futures] == [None] * 99
+    assert sorted(calls) == list(range(100))
+
+
+def test_a_pool_that_was_shut_down_says_so() -> None:
+    threads = Threads(1)
+    threads.shutdown()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        threads.submit(abs, 1)

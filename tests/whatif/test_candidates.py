@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.queries.weights import initial, own_time, with_factor
 from htagraph.whatif.candidates import Baseline, candidates, time_of
 from tests.reach import DATA, DATASETS, REAL, graph_of
@@ -74,3 +74,17 @@ def test_time_on_the_path_is_part_of_all_time() -> None:
     acts = baseline.state.graph.activities
     kernels = acts.duration[acts.kind == ActivityKind.COMPUTATION].sum()
     assert 0 < baseline.on_path(time) < lags.sum() + gaps.sum() == kernels
+
+
+@pytest.mark.parametrize("path", [*DATASETS, *SMALL], ids=lambda path: path.name[:30])
+def test_criteria_of_a_process_group_select_its_members_among_all_communication(path: Path) -> None:
+    graph = graph_of(path)
+    matches = graph.matches
+    if matches is None:
+        return
+    talks = np.flatnonzero(np.isin(graph.activities.kind, COMMUNICATION))
+    for candidate in candidates(Baseline(initial(graph))):
+        if candidate.what == "group" and candidate.criteria and candidate.name in matches.group:
+            in_group = np.array([group == candidate.name for group in matches.group])[matches.collective]
+            selected = graph.select(**candidate.criteria).activities
+            assert np.intersect1d(selected, talks).tolist() == np.unique(matches.activity[in_group]).tolist()

@@ -14,7 +14,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from functools import cache
@@ -22,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from htagraph.core.computing import processors
+from htagraph.core.computing import Threads, processors
 from htagraph.core.errors import HtagraphError, StoredGraphError
 from htagraph.graph import storage
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -226,7 +225,7 @@ def file_states(
             return before
         return replace(now, digest=bytes_digest(path) if read is None or str(path) in read else str(now.disk))
 
-    with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
+    with Threads(min(_MAX_THREADS, processors())) as threads:
         return list(threads.map(state, files))
 
 

@@ -48,7 +48,7 @@ _MIN_UNFOLDED_SHARE = 0.01
 _OTHER_CATEGORY, _OTHER_ROW = 4, 32
 """How many times dearer it is to fold neighbours of two categories, or of two rows, than of one. Chosen: what is short
 joins its own kind first. Doubled, boxes are purer and their sizes differ more."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class Box(NamedTuple):

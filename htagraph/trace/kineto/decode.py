@@ -13,14 +13,14 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from htagraph.core.computing import processors
+from htagraph.core.computing import Threads, processors
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, OtherJsonError
 from htagraph.trace.kineto.events import HOST_BACKENDS, BulkField, call_columns, columns
 from htagraph.trace.kineto.source import PIECE_BYTES
@@ -135,7 +135,7 @@ class BlockDecoder:
         that is cut elsewhere after all is scanned when its turn comes.
         """
         waiting, threads = deque[bytes](), processors()
-        with ThreadPoolExecutor(threads, "htagraph-scan") as pool:
+        with Threads(threads, "htagraph-scan") as pool:
             for piece in pieces if threads > 1 else ():
                 waiting.append(piece)
                 buffer += piece

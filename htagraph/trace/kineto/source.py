@@ -7,11 +7,11 @@ import io
 import itertools
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, BinaryIO
 
 from htagraph.core import computing
+from htagraph.core.computing import Threads
 from htagraph.core.errors import IssueLog, NotATraceError, TraceError
 from htagraph.trace.remote import BLOCK_BYTES, RemotePath, TracePath
 
@@ -78,7 +78,7 @@ def iter_bytes(
 def ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield pieces of a file, the next of which is decompressed while the caller decodes one."""
     piece = next(pieces, None)
-    with ThreadPoolExecutor(1, "htagraph-unpack") as pool:
+    with Threads(1, "htagraph-unpack") as pool:
         while piece is not None:  # one that is not full is the last: thousands of small files would start threads
             following = pool.submit(next, pieces, None) if len(piece) >= SMALL_BYTES else None
             yield piece

@@ -50,7 +50,8 @@ class Database:
 
     def __init__(self, path: TracePath, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
-        tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
+        # as SQLite stores the words of a table; another writer may put a comment between CREATE and VIRTUAL
+        tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'")
         about = {table: self.rows(f"PRAGMA table_info({quoted(table)})") for (table,) in tables}
         self.columns = {table: tuple(row[1] for row in rows) for table, rows in about.items()}
         """The columns of each table; views and virtual tables are none, because they run what their author wrote."""
@@ -67,7 +68,8 @@ class Database:
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is not there."""
-        return int(self.rows(f"SELECT count(*) FROM {quoted(table)}")[0][0]) if table in self.columns else 0
+        # not count(*), which SQLite answers in one step, however long it takes: `_with_budget` could not end it
+        return int(self.rows(f"SELECT total(1) FROM {quoted(table)}")[0][0]) if table in self.columns else 0
 
     def numbers(self, table: str, columns: Sequence[str], where: str = "") -> dict[str, Array]:
         """Return columns of integers by name, in the order of the rows; of those asked for, the columns that exist.
@@ -81,7 +83,7 @@ class Database:
             return {}
         try:  # nearly every column holds integers alone, and asking for the type of each takes twice as long
             cells = self._cells(table, [f"IFNULL({quoted(column)}, {ABSENT})" for column in varied], where)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             cells = self._cells(table, [*map(_integer, varied)], where)
         found = {column: np.ascontiguousarray(cells[:, number]) for number, column in enumerate(varied)}
         return {column: np.full(len(cells), same[column]) if column in same else found[column] for column in have}
@@ -133,7 +135,7 @@ class Database:
     def texts(self, table: str, column: str, where: str = "") -> list[str]:
         """Return a column of texts; an empty one stands for what is no text, or for a column that is not there."""
         if column not in self.columns[table]:
-            return [""] * int(self.rows(f"SELECT count(*) FROM {quoted(table)} NOT INDEXED {where}")[0][0])
+            return [""] * int(self.rows(f"SELECT total(1) FROM {quoted(table)} NOT INDEXED {where}")[0][0])
         found = self.rows(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED {where}")
         return [text if isinstance(text, str) else "" for (text,) in found]
 
@@ -157,10 +159,16 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+_LARGEST_REAL: Final = 2**62
+"""Floating-point numbers from here on are no times and no ids: ns since 1970 reach it in 2116. It cannot be doubled:
+what is larger does not fit into 64 bits, and SQLite would give the largest integer for it."""
+
+
 def _integer(column: str) -> str:
     """Return SQL for a column as an integer: other programs write some as floating-point numbers."""
-    cell, kind = quoted(column), f"typeof({quoted(column)})"
-    return f"CASE {kind} WHEN 'integer' THEN {cell} WHEN 'real' THEN CAST({cell} AS INTEGER) ELSE {ABSENT} END"
+    cell = quoted(column)
+    real = f"CASE WHEN abs({cell}) < {_LARGEST_REAL} THEN CAST({cell} AS INTEGER) ELSE {ABSENT} END"
+    return f"CASE typeof({cell}) WHEN 'integer' THEN {cell} WHEN 'real' THEN {real} ELSE {ABSENT} END"
 
 
 @contextmanager
@@ -234,10 +242,38 @@ def _connected(plain: Path, path: TracePath) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
+            _with_budget(connection, plain.stat().st_size)
             yield connection
+    except sqlite3.OperationalError as error:
+        if str(error) != "interrupted":
+            msg = f"{path}: the database is damaged ({error}); export the report again"
+            raise DamagedTraceError(msg) from error
+        msg = f"{path}: the database holds far more rows than so few bytes can; it is damaged: export the report again"
+        raise DamagedTraceError(msg) from error
     except (sqlite3.Error, OverflowError) as error:
         msg = f"{path}: the database is damaged ({error}); export the report again"
         raise DamagedTraceError(msg) from error
+
+
+def _with_budget(connection: sqlite3.Connection, size: int) -> None:
+    """End queries that take more steps than a database of so many bytes can need: pages may lead to each other."""
+    left = _STEPS + _STEPS_PER_BYTE * size
+
+    def is_spent() -> bool:
+        nonlocal left
+        left -= _STEPS_AT_ONCE
+        return left < 0
+
+    connection.set_progress_handler(is_spent, _STEPS_AT_ONCE)
+
+
+_STEPS_PER_BYTE: Final = 100
+"""Steps of SQLite's machine per byte of a database. Measured: reading the public exports whole takes 1 to 4. Doubled, a
+damaged file is refused after twice the time, a second per MB."""
+_STEPS: Final = 10_000_000
+"""Steps that any database may take: half a second. Chosen. Doubled, a second."""
+_STEPS_AT_ONCE: Final = 100_000
+"""Steps between two looks at the budget. Chosen: milliseconds. Doubled, the budget is exceeded by twice as much."""
 
 
 def _refuse_others(database: Database) -> None:

@@ -127,3 +127,7 @@ def test_labels_escape_what_graphviz_would_read() -> None:
 
 def test_the_longest_line_counts() -> None:
     assert text_width("a\nabc\nab", 10) == text_width("abc", 10) == 3 * text_width("a", 10)
+
+
+def test_characters_that_command_a_terminal_or_end_a_line_are_blanks() -> None:
+    assert one_line("a\x1b[31m\x9b31mb\u2028c\nd") == "a [31m 31mb c d"
