@@ -37,8 +37,8 @@ _LEAST_TRAILING = 1 / 40
 so a quarter of this is enough, and one odd event among 40 decides nothing. Doubled, few short files are corrected."""
 _MOST_PADDED = 1 / 4
 """Most fractions that only a padded writer writes, for each that ends with 0, in a file without leading zeros. Chosen:
-a padded writer has as many of both, and an unpadded writer none but those of damaged events. Doubled or halved, only
-files of several writers are read differently."""
+a padded writer has as many of both kinds, and an unpadded writer has none but in damaged events. Doubled or halved,
+only files of several writers are read differently."""
 _ENOUGH_FRACTIONS = 20
 """Fractions that tell whether times were rounded. Chosen: a tenth of whole ns has one or two digits, so that more than
 half of 20 have them with a probability of 1 : 10^6. Doubled, fewer short files are said to be rounded."""
@@ -73,20 +73,20 @@ class FractionStyle:
 
     A writer of shortest decimals never ends a fraction with 0; a writer of a fixed number of digits never varies that
     number. Only a writer that lacks leading zeros does both. Times since 1970 that went through float64 are multiples
-    of 0.25 µs, so their fractions are short (.25, .5, .2 for .25), but none ends with 0.
+    of 0.25 µs, so their fractions are short (.25, .5, or .2 in place of .25), but none ends with 0.
     """
 
     fractions: int = 0
     """Fractions that are not zero."""
     short: int = 0
-    """Fractions with one or two digits that are not zero: those that a reading with leading zeros changes."""
+    """Fractions with one or two digits that are not zero: leading zeros would change their meaning."""
     decimal: int = 0
     """Fractions that only a padded writer writes: with a leading zero, or more than three digits."""
     trailing_zero: int = 0
     """Fractions such as ``120`` or ``10``: a writer of shortest decimals would drop the last zero."""
 
     def note(self, fraction: str) -> None:
-        """Add what the digits of one fraction show by themselves."""
+        """Add the evidence in the digits of one fraction."""
         digits = len(fraction)
         self.decimal += digits > _NS_DIGITS or (1 < digits <= _NS_DIGITS and fraction[0] == "0")
         self.trailing_zero += 1 < digits <= _NS_DIGITS and fraction[-1] == "0"
@@ -108,6 +108,13 @@ class FractionStyle:
         """True if times of this file were rounded to few digits, as by float64, before the file was written."""
         return self.fractions >= _ENOUGH_FRACTIONS and self.short > MOST * self.fractions
 
+    def report(self, log: IssueLog) -> None:
+        """Report how fractions were read, if not to the ns as written."""
+        corrected = "fractions of times lack leading zeros (Kineto of March 2024); times corrected"
+        log.add("unpadded_fractions", corrected, int(self.unpadded))
+        kept = "times were rounded when the file was rewritten (float64: to 0.25 µs since 1970); read as written"
+        log.add("rounded_times", kept, int(self.rounded))
+
 
 def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     """Return (times, times if fractions turn out to be unpadded) in ns, exactly, of decimal texts in µs.
@@ -124,7 +131,8 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     for i, text in enumerate(texts):
         whole, _, fraction = text.strip('"').partition(".")
         digits = whole.removeprefix("-")
-        plain = len(fraction) <= _NS_DIGITS and len(digits) <= SURE_DIGITS and _are_digits(fraction) and _are_digits(digits)
+        is_short = len(fraction) <= _NS_DIGITS and len(digits) <= SURE_DIGITS
+        plain = is_short and _are_digits(fraction) and _are_digits(digits)
         if plain and abs(base := int(whole) * 1000) < _MAX_NS:
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
