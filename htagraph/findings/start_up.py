@@ -26,31 +26,31 @@ NOTES = {
     "diff": "it is part of the compared times",
 }
 """How the reports of commands treat start-up that do not state the finding, as a part of a sentence."""
-_WHAT = {
+_WORDS = {
     "kernel": "first launches of {}",
     "group": "first collectives of {}",
     "tuning": "tuning of kernels",
     "compiling": "compilation",
 }
-"""What takes the time, by kind; the name of the call or operator for all other kinds."""
+"""Words for kinds of start-up; every other kind has the name of its call or operator."""
 
 
 def start_up_text(graph: DependencyGraph) -> str:
-    """Return how long start-up takes on the rank with most of it, and what takes the time; empty for no start-up."""
+    """Return how long start-up takes on the rank with most of it, and its causes; empty for no start-up."""
     of_ranks = start_up_by_rank(graph)
     if not of_ranks:
         return ""
     rank = next(iter(of_ranks))
-    where = f" on rank {rank}" if len(graph.ranks) > 1 else ""
+    ranks = f" on rank {rank}" if len(graph.ranks) > 1 else ""
     if len(of_ranks) > 1:
         are_alike = min(of_ranks.values()) >= LIMITS.nearly_all * of_ranks[rank]
-        where = f" on each of {len(of_ranks)} ranks" if are_alike else f"{where}, the most of {len(of_ranks)} ranks"
-    parts = _parts(graph, rank)
-    listed = [f"{name} {time_text(us)}" if len(parts) > 1 else name for name, us in parts[:MAX_LISTED]]
-    if len(parts) > MAX_LISTED:
-        others_us = sum(us for _, us in parts[MAX_LISTED:])
-        listed.append(f"{len(parts) - MAX_LISTED} more {time_text(others_us)}")
-    return f"{time_text(of_ranks[rank] / 1000)}{where} ({and_list(listed)})"
+        ranks = f" on each of {len(of_ranks)} ranks" if are_alike else f"{ranks}, the most of {len(of_ranks)} ranks"
+    causes = _causes(graph, rank)
+    listed = [f"{name} {time_text(us)}" if len(causes) > 1 else name for name, us in causes[:MAX_LISTED]]
+    if len(causes) > MAX_LISTED:
+        others_us = sum(us for _, us in causes[MAX_LISTED:])
+        listed.append(f"{len(causes) - MAX_LISTED} more {time_text(others_us)}")
+    return f"{time_text(of_ranks[rank] / 1000)}{ranks} ({and_list(listed)})"
 
 
 def start_up_note(graph: DependencyGraph, command: str) -> list[str]:
@@ -61,23 +61,23 @@ def start_up_note(graph: DependencyGraph, command: str) -> list[str]:
     return [f"Start-up takes {text}; {NOTES[command]}: {_ADVICE}."]
 
 
-def _parts(graph: DependencyGraph, rank: int) -> list[tuple[str, float]]:
-    """Return what takes the time of a rank's start-up, and how long, µs, the longest first."""
+def _causes(graph: DependencyGraph, rank: int) -> list[tuple[str, float]]:
+    """Return the causes of a rank's start-up, and how long each takes, µs, the longest first."""
     acts = graph.activities
     start_up = graph.start_up
     rows = start_up.of(acts.rank[start_up.activity] == rank)
     total_us: dict[str, float] = defaultdict(float)
     count: dict[str, int] = defaultdict(int)
     for activity, kind, ns in zip(rows.activity.tolist(), rows.kind.tolist(), rows.time.tolist(), strict=True):
-        name = _WHAT.get(KINDS[kind], in_short(graph.names[acts.name[activity]]))
+        name = _WORDS.get(KINDS[kind], in_short(graph.names[acts.name[activity]]))
         total_us[name] += ns / 1000
         count[name] += 1
     words = {
-        _WHAT["kernel"]: plural(count[_WHAT["kernel"]], "kernel"),
-        _WHAT["group"]: plural(count[_WHAT["group"]], "group"),
+        _WORDS["kernel"]: plural(count[_WORDS["kernel"]], "kernel"),
+        _WORDS["group"]: plural(count[_WORDS["group"]], "group"),
     }
     named = [(name.format(words.get(name, "")), us) for name, us in total_us.items()]
-    return sorted(named, key=lambda part: -part[1])
+    return sorted(named, key=lambda cause: -cause[1])
 
 
 def _when(results: Results) -> list[Claim]:
@@ -112,8 +112,10 @@ def _words(claim: Claim) -> str:
 def _recommended(claim: Claim) -> str:
     if claim.figure <= 100 * MOST:
         return "Record after a warm-up, to see the steady job."
-    which = "The recording holds the first iteration" if claim.facts["several_steps"] else "This is the first iteration"
-    return f"{which}, {share_text(claim.figure)} of its time is start-up: {_ADVICE}."
+    subject = (
+        "The recording holds the first iteration" if claim.facts["several_steps"] else "This is the first iteration"
+    )
+    return f"{subject}, {share_text(claim.figure)} of its time is start-up: {_ADVICE}."
 
 
 START_UP = Finding(

@@ -23,7 +23,6 @@ from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.measures.allocator import Flushes, flushes_of
 from htagraph.graph.measures.own_time import own_time_of
 from htagraph.graph.measures.pauses import Pauses, device_pauses_of, stream_pauses_of
-from htagraph.graph.measures.start_up import StartUp, start_up_of
 from htagraph.graph.measures.steps import Steps, steps_of
 from htagraph.graph.measures.waits import Waits, waits_of
 from htagraph.graph.selection import Selection
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
     from htagraph.graph.clocks import Clock
     from htagraph.graph.matches import Matches
+    from htagraph.graph.measures.start_up import StartUp
     from htagraph.graph.selection import Criteria
 
 __all__ = ["DependencyGraph", "check"]
@@ -225,6 +225,8 @@ class DependencyGraph:
     @cached_property
     def start_up(self) -> StartUp:
         """The time that each rank spends once, when it first does something; no job after a warm-up has this time."""
+        from htagraph.graph.measures.start_up import start_up_of  # pandas takes a moment to load: not for every graph
+
         return start_up_of(self)
 
     @cached_property

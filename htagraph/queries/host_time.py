@@ -84,7 +84,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
 
 
 def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
-    """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
+    """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS`, "" for none.
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin, `but` for some
     calls. Small pieces of work are no reason where a tenth of the waits is most of the time.
@@ -229,12 +229,13 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
 
 
 def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which edges are waits of some calls for the device.
+    """Return the edges by which some calls wait for the device.
 
-    Those of a call that asks in a loop are also those of the Python in the loop. The mask of calls has one entry more
+    The waits of a call that asks in a loop are waits of the Python in the loop, too. The mask of calls has one entry more
     than there are activities.
     """
-    edges, asks = graph.edges, _asks(graph)
+    edges = graph.edges
+    asks = _asks(graph)
     out = of_kinds(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]
     return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
 

@@ -1,4 +1,4 @@
-"""What start-up does to a critical path, to windows of time, and to predictions: all of it from `graph.start_up`."""
+"""Start-up on a critical path, in windows of time and in predictions: all of it from `graph.start_up`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,24 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     if not len(start_up):
         return {}
     is_own = segments.gap == GapKind.NONE
-    on_path = np.bincount(segments.activity[is_own], segments.length[is_own], len(graph.activities))
+    on_path = np.bincount(
+        segments.activity[is_own],
+        segments.length[is_own],
+        len(graph.activities),
+    )
     rows = start_up.activity
-    excess = np.minimum(on_path[rows] * start_up.time / np.maximum(start_up.whole, 1), start_up.time)
+    excess = np.minimum(
+        on_path[rows] * start_up.time / np.maximum(start_up.whole, 1),
+        start_up.time,
+    )
     return {
-        activity: round(ns) for activity, ns in zip(rows.tolist(), excess.tolist(), strict=True) if round(ns) > 0
+        activity: round(ns)
+        for activity, ns in zip(
+            rows.tolist(),
+            excess.tolist(),
+            strict=True,
+        )
+        if round(ns) > 0
     }
 
 
@@ -43,13 +56,30 @@ def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> Sta
     """Return the job in which some activities of start-up take their usual time, as after a warm-up."""
     start_up = graph.start_up
     factor = np.ones(len(graph.activities) + 1)
-    chosen = np.isin(start_up.activity, [*activities])
+    chosen = np.isin(
+        start_up.activity,
+        [*activities],
+    )
     usual = (start_up.whole - start_up.time)[chosen]
-    factor[start_up.activity[chosen]] = usual / np.maximum(start_up.whole[chosen], 1)
+    factor[start_up.activity[chosen]] = usual / np.maximum(
+        start_up.whole[chosen],
+        1,
+    )
     edges = np.flatnonzero(factor[graph.edges.activity] < 1)
-    nothing = np.zeros(0, np.int64)
-    time = OwnTime(edges, np.zeros(len(edges), np.int64), nothing)
-    return with_factor(initial(graph), time, factor[graph.edges.activity[edges]])
+    nothing = np.zeros(
+        0,
+        np.int64,
+    )
+    time = OwnTime(
+        edges,
+        np.zeros(len(edges), np.int64),
+        nothing,
+    )
+    return with_factor(
+        initial(graph),
+        time,
+        factor[graph.edges.activity[edges]],
+    )
 
 
 def start_up_by_rank(graph: DependencyGraph) -> dict[int, int]:
@@ -61,13 +91,29 @@ def start_up_by_rank(graph: DependencyGraph) -> dict[int, int]:
         {}
     """
     start_up = graph.start_up
-    ranks, row = np.unique(graph.activities.rank[start_up.activity], return_inverse=True)
-    total = np.bincount(row, start_up.time, len(ranks)).astype(np.int64)
-    return {int(ranks[at]): int(total[at]) for at in np.argsort(-total, kind="stable").tolist()}
+    ranks, row = np.unique(
+        graph.activities.rank[start_up.activity],
+        return_inverse=True,
+    )
+    total = np.bincount(
+        row,
+        start_up.time,
+        len(ranks),
+    ).astype(np.int64)
+    return {
+        int(ranks[at]): int(total[at])
+        for at in np.argsort(
+            -total,
+            kind="stable",
+        ).tolist()
+    }
 
 
 def start_up_spans(graph: DependencyGraph, rank: int) -> Intervals:
     """Return when a rank is in start-up, as a normal interval set on the common clock, ns."""
     activities = graph.start_up.activity
     of_rank = activities[graph.activities.rank[activities] == rank]
-    return union(graph.time[2 * of_rank], graph.time[2 * of_rank + 1])
+    return union(
+        graph.time[2 * of_rank],
+        graph.time[2 * of_rank + 1],
+    )

@@ -168,8 +168,8 @@ def _steady_job(graph: DependencyGraph, also: Sequence[DependencyGraph], notes: 
     if not longest:
         return job
     rank, start_up_ns = next(iter(longest.items()))
-    where = f" of rank {rank}" if len(graph.ranks) > 1 else ""
-    notes[f"start-up, {start_up_ns / 1e6:.4g} ms{where}, is left out"] = []
+    of_rank = f" of rank {rank}" if len(graph.ranks) > 1 else ""
+    notes[f"start-up, {start_up_ns / 1e6:.4g} ms{of_rank}, is left out"] = []
     return replace(job, state=replace(without_start_up(graph, graph.start_up.activity), also=job.state.also))
 
 

@@ -62,7 +62,7 @@ class _Counters(NamedTuple):
 
 
 class _Episode(NamedTuple):
-    """Calls of the allocator in one operator, one of which frees memory."""
+    """Calls of the allocator in one operator that frees memory."""
 
     calls: Ints
     reserved_bytes: int
@@ -74,7 +74,10 @@ class _Episode(NamedTuple):
 def allocator_calls(graph: DependencyGraph) -> Ints:
     """Return the runtime calls that free device memory or ask for it, ascending."""
     acts = graph.activities
-    is_call = names_that(is_allocation, graph.names)[acts.name]
+    is_call = names_that(
+        is_allocation,
+        graph.names,
+    )[acts.name]
     return np.flatnonzero(is_call & (acts.kind == ActivityKind.RUNTIME))
 
 
@@ -82,9 +85,19 @@ def time_without_waiting(graph: DependencyGraph, calls: Ints) -> Ints:
     """Return how long calls take, without the time in which they wait for work of a device, ns."""
     since = graph.time[2 * calls]
     last = graph.binding[2 * calls + 1]
-    waits = (last >= 0) & of_kinds(graph.edges.kind[last], BLOCKING)
-    since = np.where(waits, np.maximum(since, graph.time[graph.edges.source[last]]), since)
-    return np.maximum(0, graph.time[2 * calls + 1] - since)
+    waits = (last >= 0) & of_kinds(
+        graph.edges.kind[last],
+        BLOCKING,
+    )
+    since = np.where(
+        waits,
+        np.maximum(since, graph.time[graph.edges.source[last]]),
+        since,
+    )
+    return np.maximum(
+        0,
+        graph.time[2 * calls + 1] - since,
+    )
 
 
 def recorded_flushes(graph: DependencyGraph) -> Flushes:
@@ -93,27 +106,50 @@ def recorded_flushes(graph: DependencyGraph) -> Flushes:
 
 
 def flushes_of(graph: DependencyGraph) -> Flushes:
-    """Return what `graph.flushes` is: flushes that counters prove, and, where there are none, that a pattern shows.
+    """Return the rows of `graph.flushes`: flushes that counters prove, and, where there are none, that a pattern shows.
 
     The pattern: an operator frees memory several times and asks for memory; no call takes most of the time of all
     calls of the rank; and the operator is no start-up.
     """
     episodes = list(_episodes(graph))
     without_counters = [episode for episode in episodes if episode.freed_bytes < 0]
-    likely = _likely(graph, without_counters)
+    likely = _likely(
+        graph,
+        without_counters,
+    )
     return _flushes([*(episode for episode in episodes if episode.freed_bytes > 0), *likely])
 
 
 def _flushes(episodes: list[_Episode]) -> Flushes:
     if not episodes:
-        nothing = np.zeros(0, np.int64)
-        return Flushes(nothing, nothing, nothing)
+        nothing = np.zeros(
+            0,
+            np.int64,
+        )
+        return Flushes(
+            nothing,
+            nothing,
+            nothing,
+        )
     call = np.concatenate([episode.calls for episode in episodes])
     sizes = [len(episode.calls) for episode in episodes]
-    order = np.argsort(call, kind="stable")
-    reserved = np.repeat([episode.reserved_bytes for episode in episodes], sizes)
-    freed = np.repeat([episode.freed_bytes for episode in episodes], sizes)
-    return Flushes(call[order], reserved[order], freed[order])
+    order = np.argsort(
+        call,
+        kind="stable",
+    )
+    reserved = np.repeat(
+        [episode.reserved_bytes for episode in episodes],
+        sizes,
+    )
+    freed = np.repeat(
+        [episode.freed_bytes for episode in episodes],
+        sizes,
+    )
+    return Flushes(
+        call[order],
+        reserved[order],
+        freed[order],
+    )
 
 
 def _episodes(graph: DependencyGraph) -> list[_Episode]:
@@ -123,26 +159,52 @@ def _episodes(graph: DependencyGraph) -> list[_Episode]:
     parent = graph.tree.parent[calls]
     calls = calls[parent >= 0]
     parent = parent[parent >= 0]
-    frees = _frees(graph, calls)
-    both = np.intersect1d(parent[frees], parent[~frees])
-    inside = np.isin(parent, both)
+    frees = _frees(
+        graph,
+        calls,
+    )
+    operators = np.intersect1d(
+        parent[frees],
+        parent[~frees],
+    )
+    inside = np.isin(
+        parent,
+        operators,
+    )
     calls = calls[inside]
     parent = parent[inside]
     order = np.lexsort((acts.start[calls], parent))
     calls = calls[order]
-    begins = np.flatnonzero(np.diff(parent[order], prepend=-1))
+    begins = np.flatnonzero(
+        np.diff(
+            parent[order],
+            prepend=-1,
+        )
+    )
     of_rank: dict[int, list[_Counters]] = {}
     episodes = []
     for group in np.split(calls, begins[1:]) if len(calls) else []:
         rank = int(acts.rank[group[0]])
         if rank not in of_rank:
-            of_rank[rank] = _counters(graph, rank)
-        episodes.append(_episode(graph, group, of_rank[rank]))
+            of_rank[rank] = _counters(
+                graph,
+                rank,
+            )
+        episodes.append(
+            _episode(
+                graph,
+                group,
+                of_rank[rank],
+            )
+        )
     return episodes
 
 
 def _frees(graph: DependencyGraph, calls: Ints) -> Mask:
-    return names_that(is_release, graph.names)[graph.activities.name[calls]]
+    return names_that(
+        is_release,
+        graph.names,
+    )[graph.activities.name[calls]]
 
 
 def _counters(graph: DependencyGraph, rank: int) -> list[_Counters]:
@@ -161,37 +223,73 @@ def _counters(graph: DependencyGraph, rank: int) -> list[_Counters]:
         rows = np.flatnonzero(has_counter & (number == device))
         rows = rows[np.lexsort((table.index[rows], table.start[rows]))]
         change = table.arg("alloc_bytes")[rows]
-        devices.append(_Counters(table.start[rows], reserved[rows], change, memory_bytes.get(device, 0)))
+        devices.append(
+            _Counters(
+                table.start[rows],
+                reserved[rows],
+                change,
+                memory_bytes.get(device, 0),
+            )
+        )
     return devices
 
 
 def _episode(graph: DependencyGraph, calls: Ints, devices: list[_Counters]) -> _Episode:
-    """Return the calls of one operator with what the counters before and after say of them."""
+    """Return the calls of one operator, with the counters before and after these calls."""
     acts = graph.activities
     begin = int(acts.start[calls[0]])
     end = int(acts.end[calls].max())
     reserved_bytes = -1
     freed_bytes = -1
     for counters in devices:
-        before = int(np.searchsorted(counters.time, begin, side="right")) - 1
-        after = int(np.searchsorted(counters.time, end, side="left"))
+        before = (
+            int(
+                np.searchsorted(
+                    counters.time,
+                    begin,
+                    side="right",
+                )
+            )
+            - 1
+        )
+        after = int(
+            np.searchsorted(
+                counters.time,
+                end,
+                side="left",
+            )
+        )
         if before < 0 or after >= len(counters.time):
             continue
-        freed = _freed_bytes(counters, before, after)
+        freed = _freed_bytes(
+            counters,
+            before,
+            after,
+        )
         if freed > freed_bytes or reserved_bytes < 0:
             freed_bytes = freed
             reserved_bytes = int(counters.reserved[before])
-    return _Episode(calls, reserved_bytes, freed_bytes)
+    return _Episode(
+        calls,
+        reserved_bytes,
+        freed_bytes,
+    )
 
 
 def _freed_bytes(counters: _Counters, before: int, after: int) -> int:
-    """Return how much memory went back to the device between two events, at least; 0 for none, -1 if nothing tells.
+    """Return how much memory went back to the device between two events, at least; 0 for none, -1 if unknown.
 
     Held memory that falls was given back. On a full device, so was all that the next allocation took beyond what the
     allocator grew by; elsewhere, the allocation may have come from memory that was held before.
     """
     grown = int(counters.reserved[after] - counters.reserved[before])
-    freed = max(0, int(counters.change[after])) - grown
+    freed = (
+        max(
+            0,
+            int(counters.change[after]),
+        )
+        - grown
+    )
     if grown < 0:
         return freed
     is_full = 0 < LIMITS.nearly_all * counters.memory_bytes <= counters.reserved[before]
@@ -203,14 +301,22 @@ def _freed_bytes(counters: _Counters, before: int, after: int) -> int:
 def _likely(graph: DependencyGraph, episodes: list[_Episode]) -> list[_Episode]:
     """Return the episodes without counters that look like flushes."""
     acts = graph.activities
-    started = np.isin(np.arange(len(acts)), graph.start_up.activity)
+    started = np.isin(
+        np.arange(len(acts)),
+        graph.start_up.activity,
+    )
     chosen = []
     steady = [episode for episode in episodes if not started[episode.calls].any()]
     for rank in sorted({int(acts.rank[episode.calls[0]]) for episode in steady}):
         of_rank = [episode for episode in steady if acts.rank[episode.calls[0]] == rank]
         calls = np.concatenate([episode.calls for episode in of_rank])
         duration = acts.duration[calls]
-        frees = int(_frees(graph, calls).sum())
+        frees = int(
+            _frees(
+                graph,
+                calls,
+            ).sum()
+        )
         if frees > 1 and duration.max() < MOST * duration.sum():
             chosen += of_rank
     return chosen

@@ -122,7 +122,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
     sentences = [
         *_gates(result, whole, {each: None if each in noisy else each in exceeded for each in limits}, change),
         *result.sentences(),
-        *(f"{which}: {note}" for which, graph in _jobs(result) for note in start_up_note(graph, "diff")),
+        *(f"{job}: {note}" for job, graph in _jobs(result) for note in start_up_note(graph, "diff")),
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
