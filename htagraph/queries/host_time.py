@@ -84,7 +84,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
 
 
 def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
-    """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS`, "" for none.
+    """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS` or "".
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin, `but` for some
     calls. Small pieces of work are no reason where a tenth of the waits is most of the time.
@@ -231,8 +231,8 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
 def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return the edges by which some calls wait for the device.
 
-    The waits of a call that asks in a loop are waits of the Python in the loop, too. The mask of calls has one entry more
-    than there are activities.
+    The waits of a call that asks in a loop are waits of the Python in the loop, too. The mask of calls has one entry
+    more than there are activities.
     """
     edges = graph.edges
     asks = _asks(graph)

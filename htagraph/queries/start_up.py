@@ -56,24 +56,17 @@ def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> Sta
     """Return the job in which some activities of start-up take their usual time, as after a warm-up."""
     start_up = graph.start_up
     factor = np.ones(len(graph.activities) + 1)
-    chosen = np.isin(
-        start_up.activity,
-        [*activities],
-    )
+    chosen = np.isin(start_up.activity, [*activities])
     usual = (start_up.whole - start_up.time)[chosen]
     factor[start_up.activity[chosen]] = usual / np.maximum(
         start_up.whole[chosen],
         1,
     )
     edges = np.flatnonzero(factor[graph.edges.activity] < 1)
-    nothing = np.zeros(
-        0,
-        np.int64,
-    )
     time = OwnTime(
-        edges,
-        np.zeros(len(edges), np.int64),
-        nothing,
+        edges=edges,
+        fixed=np.zeros_like(edges),
+        gaps=edges[:0],
     )
     return with_factor(
         initial(graph),
@@ -100,13 +93,14 @@ def start_up_by_rank(graph: DependencyGraph) -> dict[int, int]:
         start_up.time,
         len(ranks),
     ).astype(np.int64)
-    return {
-        int(ranks[at]): int(total[at])
-        for at in np.argsort(
-            -total,
-            kind="stable",
-        ).tolist()
-    }
+    longest_first = np.argsort(-total, kind="stable")
+    return dict(
+        zip(
+            ranks[longest_first].tolist(),
+            total[longest_first].tolist(),
+            strict=True,
+        )
+    )
 
 
 def start_up_spans(graph: DependencyGraph, rank: int) -> Intervals:

@@ -394,7 +394,8 @@ def _first_operators(
 ) -> pd.DataFrame:
     """Return first operators of a name by their own time, in which code loads that no call shows.
 
-    An operator with a load inside, and a rank's first operator of all, need no later operators of their name for comparison.
+    An operator with a load inside, and a rank's first operator of all, need no later operators of their name to compare
+    with.
     """
     is_first = _is_first_of_name(
         graph,
