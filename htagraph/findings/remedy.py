@@ -257,6 +257,12 @@ def _types(results: Results) -> str:
     return f"(bfloat16, float16) or{where} TF32: torch.set_float32_matmul_precision('high')"
 
 
+def _held(results: Results) -> str:
+    """Return how much memory the allocator held before a flush, if its counters say so."""
+    reserved_bytes = max(results.graph.flushes.reserved_bytes.tolist(), default=-1)
+    return f" ({size_text(reserved_bytes)} is held)" if reserved_bytes > 0 else ""
+
+
 def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the operators that lose most below half of their roof, where a kernel at half of that is no short one."""
     table = roofline(graph)
@@ -302,7 +308,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
     "allocator": (
         _allocator, "without these calls of the allocator",
-        "Use less memory, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Use less memoryNAME, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     ),
     "optimizer": (_optimizer, "as one kernel with no host time", "Make the optimizer with fused=True."),
     "single precision": (_single, "with such products twice as fast", "Use autocast NAME."),
@@ -339,6 +345,13 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
 """What is done in a way for which a better one is known → what finds it, the change in words, and what to do."""
 
 
+_NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {
+    _single: _types,
+    _allocator: _held,
+}
+"""The words in place of NAME in an advice, for advice that does not name an activity."""
+
+
 def _when(results: Results) -> list[Claim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
@@ -357,7 +370,7 @@ def _when(results: Results) -> list[Claim]:
                     continue
                 options = tuple(word for pair in changes for word in pair)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
-                name = _types(results) if find is _single else name
+                name = _NAMED[find](results) if find in _NAMED else name
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}
                 facts |= {"change": _KINDS[kind][1], "sends": find in (_messages, _calls)}
                 shown = tuple(rows[:MOST_ROWS].tolist())

@@ -122,7 +122,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
     sentences = [
         *_gates(result, whole, {each: None if each in noisy else each in exceeded for each in limits}, change),
         *result.sentences(),
-        *(f"{job}: {note}" for job, graph in _jobs(result) for note in start_up_note(graph, "diff")),
+        *_start_up(graphs),
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
@@ -130,9 +130,10 @@ def diff_report(  # noqa: PLR0913 - what the options say
     )  # fmt: skip
 
 
-def _jobs(result: Diff) -> list[tuple[str, DependencyGraph]]:
-    """Return both jobs and how sentences call them."""
-    return [("Before", result.before), ("After", result.after)]
+def _start_up(graphs: Sequence[DependencyGraph]) -> list[str]:
+    """Return the sentences that name start-up before and after."""
+    jobs = zip(("Before", "After"), graphs, strict=True)
+    return [f"{job}: {note}" for job, graph in jobs for note in start_up_note(graph, "diff")]
 
 
 def marked(causes: pd.DataFrame) -> pd.DataFrame:
