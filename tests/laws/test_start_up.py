@@ -25,9 +25,11 @@ from tests.reach import DATA, DATASETS, REAL, graph_of, label, raw_events
 from tests.strategies import Json, load
 
 STEADY = [DATA / "demo", DATA / "gpu_demo" / "train"]
-STARTED = ("resnet50_2021", "benchmark_result_924719", "mi250_minitoy_train")
-"""Real recordings in which a process starts: contexts, streams and libraries of 300 ms to 1.5 s, or a first launch of
-6.5 ms in a recording of 9.6 ms."""
+STARTED = (
+    "resnet50_2021", "benchmark_result_924719", "mi250_minitoy_train", "benchmark_simple_add", "alexnet", "simple_add",
+)  # fmt: skip
+"""Real recordings in which a process starts: contexts, streams and libraries of 300 ms to 30 s, or a first launch of
+6.5 ms in a recording of 9.6 ms. Read in the raw events."""
 KERNELS = ("kernel",)
 
 
