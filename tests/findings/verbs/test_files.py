@@ -76,9 +76,9 @@ def test_a_timeline_and_a_device_are_told_with_their_sizes() -> None:
 
 def test_without_a_history_nothing_is_said_of_a_peak() -> None:
     row = {"device": 0, "reserved_bytes": GB, "segments": 2, "allocated_bytes": GB, "inactive_bytes": 0}
-    row |= {"peak_bytes": math.nan, "peak_reserved_bytes": math.nan}
-    (only,) = device_sentences(row)
+    without_peak: dict[str, float] = {**row, "peak_bytes": math.nan, "peak_reserved_bytes": math.nan}
+    (only,) = device_sentences(without_peak)
     assert "1.00 GB is in use. The most that was in use is unknown: no history was recorded" in only
-    said = " ".join(device_sentences(row | {"inactive_bytes": GB / 2}))
+    said = " ".join(device_sentences(without_peak | {"inactive_bytes": GB / 2}))
     assert "500.0 MB (50 %) is held but not in use now; whether the peak needs this memory is unknown" in said
     assert "fragmented" not in said

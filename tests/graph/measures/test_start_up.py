@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -94,7 +95,7 @@ def test_on_a_rank_without_loads_a_short_call_in_a_first_operator_is_none() -> N
 
 
 def collectives(group: str, first_us: int, count: int = 5, at: int = 0) -> list[Json]:
-    args = {"Process Group Name": group, "Collective name": "allreduce"}
+    args: dict[str, Any] = {"Process Group Name": group, "Collective name": "allreduce"}
     durations = [first_us, *[20] * (count - 1)]
     events = []
     for duration in durations:
