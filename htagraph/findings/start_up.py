@@ -22,7 +22,6 @@ NOTES = {
     "stragglers": "ranks wait for it, too",
     "what-if": "it is part of the time of the whole job",
     "plan": "it is left out",
-    "capacity": "it is left out",
     "diff": "it is part of the compared times",
 }
 """How the reports of commands treat start-up that do not state the finding, as a part of a sentence."""
@@ -76,8 +75,13 @@ def _causes(graph: DependencyGraph, rank: int) -> list[tuple[str, float]]:
         _WORDS["kernel"]: plural(count[_WORDS["kernel"]], "kernel"),
         _WORDS["group"]: plural(count[_WORDS["group"]], "group"),
     }
-    named = [(name.format(words.get(name, "")), us) for name, us in total_us.items()]
+    named = [(_singular(name.format(words.get(name, ""))), us) for name, us in total_us.items()]
     return sorted(named, key=lambda cause: -cause[1])
+
+
+def _singular(text: str) -> str:
+    """Return the words of a cause, without plural where it occurs once."""
+    return text.replace("launches of 1 ", "launch of 1 ").replace("collectives of 1 ", "collective of 1 ")
 
 
 def _when(results: Results) -> list[Claim]:
@@ -104,7 +108,7 @@ def _when(results: Results) -> list[Claim]:
 
 def _words(claim: Claim) -> str:
     if not claim.facts["free_us"]:
-        return f"Start-up takes {claim.facts['text']}, but none of the critical path."
+        return f"Start-up takes {claim.facts['text']}."
     path = time_text(claim.facts["path_us"])
     return f"Start-up is {share_text(claim.figure)} of the critical path of {path}: {claim.facts['text']}."
 

@@ -66,6 +66,6 @@ def test_every_report_names_the_same_start_up() -> None:
     assert start_up_note(load([op("aten::mm", 0, 10)]), "idle") == []
 
 
-def test_start_up_beside_the_path_is_said_to_be_none_of_it() -> None:
+def test_start_up_beside_the_path_has_no_share_of_it() -> None:
     claim = Claim("start_up", "a", 0.0, "percent", facts={"text": "3.00 ms (a)", "free_us": 0.0, "path_us": 9e3})
-    assert START_UP.whole(claim) == "Start-up takes 3.00 ms (a), but none of the critical path."
+    assert START_UP.whole(claim) == "Start-up takes 3.00 ms (a)."

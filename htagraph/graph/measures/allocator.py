@@ -7,6 +7,7 @@ allocator's own counters tell one from the other; without counters, only a patte
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -108,8 +109,9 @@ def recorded_flushes(graph: DependencyGraph) -> Flushes:
 def flushes_of(graph: DependencyGraph) -> Flushes:
     """Return the rows of `graph.flushes`: flushes that counters prove, and, where there are none, that a pattern shows.
 
-    The pattern: an operator frees memory several times and asks for memory; no call takes most of the time of all
-    calls of the rank; and the operator is no start-up.
+    The pattern: operators of a rank free memory several times and ask for memory, no call takes most of the time of
+    these calls, and the rank was not started in the recording: libraries that start, and kernels that are tried out,
+    free memory, too.
     """
     episodes = list(_episodes(graph))
     without_counters = [episode for episode in episodes if episode.freed_bytes < 0]
@@ -299,24 +301,18 @@ def _freed_bytes(counters: _Counters, before: int, after: int) -> int:
 
 
 def _likely(graph: DependencyGraph, episodes: list[_Episode]) -> list[_Episode]:
-    """Return the episodes without counters that look like flushes."""
+    """Return the episodes without counters that look like flushes, on ranks without start-up."""
     acts = graph.activities
-    started = np.isin(
-        np.arange(len(acts)),
-        graph.start_up.activity,
-    )
-    chosen = []
-    steady = [episode for episode in episodes if not started[episode.calls].any()]
-    for rank in sorted({int(acts.rank[episode.calls[0]]) for episode in steady}):
-        of_rank = [episode for episode in steady if acts.rank[episode.calls[0]] == rank]
+    started = set(acts.rank[graph.start_up.activity].tolist())
+    by_rank: dict[int, list[_Episode]] = defaultdict(list)
+    for episode in episodes:
+        by_rank[int(acts.rank[episode.calls[0]])].append(episode)
+    chosen: list[_Episode] = []
+    for rank, of_rank in by_rank.items():
         calls = np.concatenate([episode.calls for episode in of_rank])
         duration = acts.duration[calls]
-        frees = int(
-            _frees(
-                graph,
-                calls,
-            ).sum()
-        )
-        if frees > 1 and duration.max() < MOST * duration.sum():
-            chosen += of_rank
+        free_count = np.count_nonzero(_frees(graph, calls))
+        is_even = duration.max() < MOST * duration.sum()
+        if rank not in started and free_count > 1 and is_even:
+            chosen.extend(of_rank)
     return chosen
