@@ -35,6 +35,9 @@ _NS_IN_US = 1000
 _LEAST_TRAILING = 1 / 40
 """Least share of fractions that end with 0 in a file without leading zeros. Chosen: a tenth of all numbers of ns does,
 so a quarter of this is enough, and one odd event among 40 decides nothing. Doubled, few short files are corrected."""
+_FEW_SHORT = 2
+"""Short fractions that tell nothing, however few there are in all. Chosen: a tenth of all numbers of ns is short, so
+that three of five are with a probability of 0.9 %. Doubled, one odd time decides how a file of five events is read."""
 _MOST_PADDED = 1 / 4
 """Most fractions that only a padded writer writes, for each that ends with 0, in a file without leading zeros. Chosen:
 a padded writer has as many of both kinds, and an unpadded writer has none but in damaged events. Doubled or halved,
@@ -101,7 +104,8 @@ class FractionStyle:
         """True if ``12.5`` means 12.005 µs in this file."""
         are_trailing = self.trailing_zero > 0 and self.trailing_zero >= _LEAST_TRAILING * self.fractions
         are_padded = self.decimal > _MOST_PADDED * self.trailing_zero
-        return 0 < self.short < MOST * self.fractions and are_trailing and not are_padded
+        most_short = max(_FEW_SHORT, MOST * self.fractions)
+        return 0 < self.short <= most_short and are_trailing and not are_padded
 
     @property
     def rounded(self) -> bool:
