@@ -26,10 +26,11 @@ __all__ = [
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
     "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
-    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_single_precision",
-    "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "is_whole_graph", "kernel_kind",
-    "kernel_library", "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "parameter_positions",
-    "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
+    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
+    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait",
+    "is_whole_graph", "kernel_kind", "kernel_library", "matches", "names_like", "names_that", "needs_device",
+    "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
+    "without_address",
 ]  # fmt: skip
 
 
@@ -266,6 +267,11 @@ is_compiling = _named(
     r"^(cu|cuda|hip)(Module|Library)Load",
     "an operator, annotation or Python frame that compiles code, such as torch.compile or Triton do",
 )
+is_tuning = _named(
+    r"\bautotun\w*\.py\(\d+\): (_bench|benchmark)|\b(_?benchmark_all_configs|autotune_to_one_config|do_bench)\b|"
+    r"^autotune\b|select_algorithm_autotune|\bcudnnFind\w*Algorithm",
+    "an operator, annotation, call or Python frame that runs kernels only to choose the fastest",
+)
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
 is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies a batch of matrices, each by its own"
@@ -335,6 +341,7 @@ def call_name(name: str) -> str:
 
 is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
 is_allocation = _named(r"^(cuda|hip)(Malloc|Free)$", "a runtime call by which PyTorch's allocator gets or frees memory")
+is_release = _named(r"^(cuda|hip)Free$", "a runtime call by which PyTorch's allocator frees memory of a device")
 is_poll = _named(
     r"^(cuda|hip|cu)(Event|Stream)Query$",
     "a runtime or driver call that only asks whether work is over, and never waits or starts any",

@@ -19,6 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
+from htagraph.queries.start_up import start_up_spans
 
 __all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
 
@@ -64,7 +65,7 @@ def idle_times(results: Results) -> pd.DataFrame:
     graph, rows = results.graph, []
     acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
     earlier = {issue.rank for issue in graph.issues if issue.what == "queued_behind_earlier_work"}
-    causes, calls = pauses.causes(), np.array([*results.first_calls], np.int64)
+    causes = pauses.causes()
     for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
         every = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
         work, steps = every[acts.on_device[every]], np.arange(*np.searchsorted(spans.rank, (rank, rank + 1)))
@@ -72,8 +73,7 @@ def idle_times(results: Results) -> pd.DataFrame:
         marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
         start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
         start, stop = results.usual_path.window if results.usual else (first if rank in earlier else start, stop)
-        own = calls[acts.rank[calls] == rank]
-        started = clip(union(acts.start[own], acts.end[own]), start, stop)
+        started = clip(start_up_spans(graph, rank), start, stop)
         lead, trail = (
             length_of(difference((np.array([low]), np.array([max(low, high)])), started))
             for low, high in ((start, first), (last, stop))
@@ -99,14 +99,14 @@ def device_use(results: Results) -> str:
     if results.usual:
         return f"{text} {steps_text(results.usual).lower()}"
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
-    text += " apart from start-up" if results.first_calls else ""
+    text += " apart from start-up" if len(results.graph.start_up) else ""
     return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 
 def _when(results: Results) -> list[Claim]:
     table, graph, claims = idle_times(results), results.graph, []
     where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = steps_text(results.usual) if results.usual else "Apart from start-up" if results.first_calls else where
+    where = steps_text(results.usual) if results.usual else "Apart from start-up" if len(graph.start_up) else where
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []
@@ -138,7 +138,7 @@ def _when(results: Results) -> list[Claim]:
 def _host_reason(results: Results, rank: int) -> str:
     """Return why the host launches too late: one of `LATE_REASONS`, or ``"graphs"`` where most is in CUDA graphs."""
     graph, acts = results.graph, results.graph.activities
-    reason = late_reason(graph, rank, results.first_calls)
+    reason = late_reason(graph, rank, graph.start_up.activity)
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]
     in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
     most = bool(len(cause)) and float(in_graph.mean()) > MOST

@@ -15,7 +15,7 @@ from htagraph.core import naming
 from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import BLOCKING, OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
     Claim,
@@ -33,6 +33,7 @@ from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.allocator import allocator_calls, time_without_waiting
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.arguments import argument_texts
@@ -67,29 +68,26 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the calls of steps in which the allocator gives memory back and asks for it again inside one operator."""
-    # a single call that takes most of their time there is the start of a library
+    """Yield the calls of steps in which the allocator gives memory back and asks for other memory."""
     acts = graph.activities
-    is_call = naming.names_that(naming.is_allocation, graph.names)[acts.name]
-    calls = np.flatnonzero(is_call & (acts.kind == ActivityKind.RUNTIME))
-    parent = graph.tree.parent[calls]
-    frees = naming.names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
-    both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
-    within, steps = np.isin(parent, both), np.unique(acts.step[calls[np.isin(parent, both)]])
-    own = acts.duration[calls[within]]
-    if (within & frees).sum() < 2 or own.max() >= MOST * own.sum():
+    flushes = graph.flushes
+    if not len(flushes):
         return
+    calls = np.setdiff1d(allocator_calls(graph), graph.start_up.activity)
+    steps = np.unique(acts.step[flushes.call])
     rows = calls[np.isin(acts.step[calls], steps)]  # of the same steps, too: what was given back is asked for later
-    since, last = graph.time[2 * rows], graph.binding[2 * rows + 1]
-    waits = (last >= 0) & of_kinds(graph.edges.kind[last], BLOCKING)  # for device work, which is not its own time
-    since = np.where(waits, np.maximum(since, graph.time[graph.edges.source[last]]), since)
-    own = np.bincount(acts.rank[rows], np.maximum(0, graph.time[2 * rows + 1] - since))
-    each = own[np.unique(acts.rank[rows])] / 1000
-    alike = each.max() < 2 * each.min()
-    took = time_text(each.mean()) if alike else f"{time_text(each.min())} to {time_text(each.max())}"
+    of_rank = np.bincount(acts.rank[rows], time_without_waiting(graph, rows))
+    each_us = of_rank[np.unique(acts.rank[rows])] / 1000
+    alike = each_us.max() < 2 * each_us.min()
+    took = time_text(each_us.mean()) if alike else f"{time_text(each_us.min())} to {time_text(each_us.max())}"
     once = f"In step {steps[0]}, t" if len(graph.steps) > 1 and len(steps) == 1 and steps[0] >= 0 else "T"
-    took += " per rank" * (len(each) > 1)
+    took += " per rank" * (len(each_us) > 1)
     text = f"{once}he allocator gives memory back and asks for it again: its calls take {took}"
+    if flushes.are_recorded:
+        most = int(flushes.reserved_bytes.argmax())
+        held = f"{size_text(float(flushes.reserved_bytes[most]))} held"
+        freed = f"{size_text(float(flushes.freed_bytes[most]))} of them given back"
+        text = f"{once}he allocator ran out of its cache and flushed it ({held}, {freed}): its calls take {took}"
     names = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
 
@@ -259,6 +257,12 @@ def _types(results: Results) -> str:
     return f"(bfloat16, float16) or{where} TF32: torch.set_float32_matmul_precision('high')"
 
 
+def _held(results: Results) -> str:
+    """Return how much memory the allocator held before a flush, if its counters say so."""
+    reserved_bytes = max(results.graph.flushes.reserved_bytes.tolist(), default=-1)
+    return f" ({size_text(reserved_bytes)} is held)" if reserved_bytes > 0 else ""
+
+
 def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the operators that lose most below half of their roof, where a kernel at half of that is no short one."""
     table = roofline(graph)
@@ -304,7 +308,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
     "allocator": (
         _allocator, "without these calls of the allocator",
-        "Use less memory, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Use less memoryNAME, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     ),
     "optimizer": (_optimizer, "as one kernel with no host time", "Make the optimizer with fused=True."),
     "single precision": (_single, "with such products twice as fast", "Use autocast NAME."),
@@ -341,6 +345,13 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
 """What is done in a way for which a better one is known → what finds it, the change in words, and what to do."""
 
 
+_NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {
+    _single: _types,
+    _allocator: _held,
+}
+"""The words in place of NAME in an advice, for advice that does not name an activity."""
+
+
 def _when(results: Results) -> list[Claim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
@@ -359,7 +370,7 @@ def _when(results: Results) -> list[Claim]:
                     continue
                 options = tuple(word for pair in changes for word in pair)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
-                name = _types(results) if find is _single else name
+                name = _NAMED[find](results) if find in _NAMED else name
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}
                 facts |= {"change": _KINDS[kind][1], "sends": find in (_messages, _calls)}
                 shown = tuple(rows[:MOST_ROWS].tolist())

@@ -25,11 +25,11 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps, usual_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.host_time import first_calls, without_first_calls
 from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.path_segments import Bound, Segments, bound_of
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.replay import predict
+from htagraph.queries.start_up import first_calls, without_start_up
 from htagraph.queries.weights import State
 from htagraph.whatif.changes.free_dataloader import free_dataloader
 from htagraph.whatif.changes.infinite_host import infinite_host
@@ -113,7 +113,7 @@ class Results:
 
     @cached_property
     def first_calls(self) -> dict[int, int]:
-        """The first calls, if they are worth naming, and how long each is on the path, ns."""
+        """The activities of start-up on the path, and how much of the path each takes beyond its usual time, ns."""
         return first_calls(self.path)
 
     @cached_property
@@ -179,8 +179,8 @@ class Results:
 
     @cached_property
     def steady(self) -> State:
-        """The job without the time of its first calls."""
-        return without_first_calls(self.graph, self.first_calls)
+        """The job without the time of its start-up."""
+        return without_start_up(self.graph, self.graph.start_up.activity)
 
     def _lasts(self, state: State) -> int:
         time = predict(state.graph, state.lag, state.gap, state.head)

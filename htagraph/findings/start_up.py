@@ -1,42 +1,131 @@
-"""On the critical path are first calls that take far longer than later ones."""
+"""The recording holds the start of a process: time that no job after a warm-up has."""
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Evidence, Finding, of_activities
-from htagraph.findings.limits import SHORT_LIST
-from htagraph.findings.phrases import and_list, share_text, time_text
-from htagraph.findings.results import Results
+from collections import defaultdict
 
-__all__ = ["START_UP"]
+from htagraph.core.statistics import MOST
+from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
+from htagraph.findings.limits import MAX_LISTED
+from htagraph.findings.phrases import and_list, plural, share_text, time_text
+from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.start_up import KINDS
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.start_up import start_up_by_rank
+
+__all__ = ["NOTES", "START_UP", "start_up_note", "start_up_text"]
+
+_ADVICE = "record after a warm-up"
+NOTES = {
+    "idle": "it is part of the idle times above",
+    "stragglers": "ranks wait for it, too",
+    "what-if": "it is part of the time of the whole job",
+    "plan": "it is left out",
+    "diff": "it is part of the compared times",
+}
+"""How the reports of commands treat start-up that do not state the finding, as a part of a sentence."""
+_WORDS = {
+    "kernel": "first launches of {}",
+    "group": "first collectives of {}",
+    "tuning": "tuning of kernels",
+    "compiling": "compilation",
+}
+"""Words for kinds of start-up; every other kind has the name of its call or operator."""
+
+
+def start_up_text(graph: DependencyGraph) -> str:
+    """Return how long start-up takes on the rank with most of it, and its causes; empty for no start-up."""
+    of_ranks = start_up_by_rank(graph)
+    if not of_ranks:
+        return ""
+    rank = next(iter(of_ranks))
+    ranks = f" on rank {rank}" if len(graph.ranks) > 1 else ""
+    if len(of_ranks) > 1:
+        are_alike = min(of_ranks.values()) >= LIMITS.nearly_all * of_ranks[rank]
+        ranks = f" on each of {len(of_ranks)} ranks" if are_alike else f"{ranks}, the most of {len(of_ranks)} ranks"
+    causes = _causes(graph, rank)
+    listed = [f"{name} {time_text(us)}" if len(causes) > 1 else name for name, us in causes[:MAX_LISTED]]
+    if len(causes) > MAX_LISTED:
+        others_us = sum(us for _, us in causes[MAX_LISTED:])
+        listed.append(f"{len(causes) - MAX_LISTED} more {time_text(others_us)}")
+    return f"{time_text(of_ranks[rank] / 1000)}{ranks} ({and_list(listed)})"
+
+
+def start_up_note(graph: DependencyGraph, command: str) -> list[str]:
+    """Return the sentence that names start-up in the report of a command; none without start-up."""
+    text = start_up_text(graph)
+    if not text or command not in NOTES:
+        return []
+    return [f"Start-up takes {text}; {NOTES[command]}: {_ADVICE}."]
+
+
+def _causes(graph: DependencyGraph, rank: int) -> list[tuple[str, float]]:
+    """Return the causes of a rank's start-up, and how long each takes, µs, the longest first."""
+    acts = graph.activities
+    start_up = graph.start_up
+    rows = start_up.of(acts.rank[start_up.activity] == rank)
+    total_us: dict[str, float] = defaultdict(float)
+    count: dict[str, int] = defaultdict(int)
+    for activity, kind, ns in zip(rows.activity.tolist(), rows.kind.tolist(), rows.time.tolist(), strict=True):
+        name = _WORDS.get(KINDS[kind], in_short(graph.names[acts.name[activity]]))
+        total_us[name] += ns / 1000
+        count[name] += 1
+    words = {
+        _WORDS["kernel"]: plural(count[_WORDS["kernel"]], "kernel"),
+        _WORDS["group"]: plural(count[_WORDS["group"]], "group"),
+    }
+    named = [(_singular(name.format(words.get(name, ""))), us) for name, us in total_us.items()]
+    return sorted(named, key=lambda cause: -cause[1])
+
+
+def _singular(text: str) -> str:
+    """Return the words of a cause, without plural where it occurs once."""
+    return text.replace("launches of 1 ", "launch of 1 ").replace("collectives of 1 ", "collective of 1 ")
 
 
 def _when(results: Results) -> list[Claim]:
-    path, calls = results.path, results.first_calls
-    if not calls:
+    graph = results.graph
+    calls = results.first_calls
+    text = start_up_text(graph)
+    if not text or not (calls or results.is_whole):
         return []
-    share = 100 * sum(calls.values()) / max(path.makespan_ns, 1)
-    acts, names = path.graph.activities, path.graph.names
+    acts = graph.activities
+    path_ns = max(results.path.makespan_ns, 1)
+    on_path_ns = sum(calls.values())
     longest = sorted(calls, key=lambda call: -calls[call])
+    rows = tuple(longest) or tuple(graph.start_up.activity.tolist())
     facts = {
-        "calls": tuple((names[acts.name[call]], calls[call] / 1000) for call in longest),
-        "free_us": sum(calls.values()) / 1000,
-    }  # fmt: skip
-    return [Claim("start_up", names[acts.name[longest[0]]], share, "percent", rows=tuple(longest), facts=facts)]
+        "text": text,
+        "path_us": path_ns / 1000,
+        "free_us": on_path_ns / 1000,
+        "ranks": tuple(start_up_by_rank(graph)),
+        "several_steps": len(graph.steps) > 1,
+    }
+    share = 100 * on_path_ns / path_ns
+    return [Claim("start_up", graph.names[acts.name[rows[0]]], share, "percent", rows=rows, facts=facts)]
 
 
 def _words(claim: Claim) -> str:
-    calls = claim.facts["calls"]
-    named = [f"{name} ({time_text(us)})" for name, us in calls[:SHORT_LIST]]
-    named += [f"{len(calls) - SHORT_LIST} more"] if len(calls) > SHORT_LIST else []
-    return (
-        f"Start-up is {share_text(claim.figure)} of the critical path: first calls, as when contexts are made and code "
-        f"is loaded, of {and_list(named)}."
+    if not claim.facts["free_us"]:
+        return f"Start-up takes {claim.facts['text']}."
+    path = time_text(claim.facts["path_us"])
+    return f"Start-up is {share_text(claim.figure)} of the critical path of {path}: {claim.facts['text']}."
+
+
+def _recommended(claim: Claim) -> str:
+    if claim.figure <= 100 * MOST:
+        return "Record after a warm-up, to see the steady job."
+    subject = (
+        "The recording holds the first iteration" if claim.facts["several_steps"] else "This is the first iteration"
     )
+    return f"{subject}, {share_text(claim.figure)} of its time is start-up: {_ADVICE}."
 
 
 START_UP = Finding(
-    "start_up", when=_when, short=_words, evidence=lambda results, claim: Evidence(
-        rows=of_activities(results, claim.rows, "First calls on the critical path")
-    ),
-    advice=lambda _: "Record after a warm-up, to see the steady job.",
-)  # fmt: skip
+    "start_up",
+    when=_when,
+    short=_words,
+    evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Activities of start-up")),
+    advice=_recommended,
+)

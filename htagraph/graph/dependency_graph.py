@@ -20,6 +20,7 @@ from htagraph.core.errors import GraphError, Issue, SelectionError
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
+from htagraph.graph.measures.allocator import Flushes, flushes_of
 from htagraph.graph.measures.own_time import own_time_of
 from htagraph.graph.measures.pauses import Pauses, device_pauses_of, stream_pauses_of
 from htagraph.graph.measures.steps import Steps, steps_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from htagraph.graph.clocks import Clock
     from htagraph.graph.matches import Matches
+    from htagraph.graph.measures.start_up import StartUp
     from htagraph.graph.selection import Criteria
 
 __all__ = ["DependencyGraph", "check"]
@@ -219,6 +221,18 @@ class DependencyGraph:
     def waits(self) -> Waits:
         """How long each member of a collective waits, for which member, and how long its transfer takes."""
         return waits_of(self)
+
+    @cached_property
+    def start_up(self) -> StartUp:
+        """The time that each rank spends once, when it first does something; no job after a warm-up has this time."""
+        from htagraph.graph.measures.start_up import start_up_of  # pandas takes a moment to load: not for every graph
+
+        return start_up_of(self)
+
+    @cached_property
+    def flushes(self) -> Flushes:
+        """The allocator's calls where it gave memory back to its device to ask for other memory."""
+        return flushes_of(self)
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:

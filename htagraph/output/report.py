@@ -23,6 +23,7 @@ from htagraph.core.naming import short_name
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
+from htagraph.findings.start_up import start_up_note
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 from htagraph.trace.readers import said_for
@@ -143,7 +144,7 @@ def report_on(
     **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
-    said = said_for(graph.traces.values(), sentences)
+    said = said_for(graph.traces.values(), [*sentences, *start_up_note(graph, command)])
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
 
 

@@ -1,4 +1,4 @@
-"""What the host does while the job waits for it: on the critical path, while a device is idle, and in first calls.
+"""What the host does while the job waits for it: on the critical path, and while a device is idle.
 
 Also where the host waits for its device, and where longest: the operators, or calls, that block or ask in a loop.
 """
@@ -24,11 +24,10 @@ from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
-from htagraph.queries.weights import OwnTime, State, initial, with_factor
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "first_calls", "host_pauses",
-    "late_reason", "longest_blocking", "without_first_calls",
+    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "host_pauses", "late_reason",
+    "longest_blocking",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -59,16 +58,6 @@ the time. Doubled, a summary takes a few ms longer."""
 MANY = 30
 """Waits of a device, or collectives in a row; fewer are no sign of many small pieces. Chosen: a training step has
 hundreds. Doubled, a recording of 30 to 60 kernels is not advised to use CUDA graphs."""
-_CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
-_MIN_NS = 5_000_000
-"""ns; chosen: making a context takes some 100 ms and a stream some ms, while a steady call takes µs. Doubled, streams
-of small jobs count as steady work."""
-_MIN_INSIDE_NS = 50_000_000
-"""ns; the same for the first call inside an operator, of which there are many, so that a pause hits one by chance.
-Chosen: loading a library takes some 100 ms, pauses of a host some 10 ms. Doubled, small libraries are missed."""
-_TIMES = 100
-"""How many times the median of the later calls the first one takes. Chosen: those that load code take a thousand times
-as long, while calls that sometimes wait differ by ten. Doubled, functions that always take 50 µs need 10 ms."""
 
 
 @described(PAUSES)
@@ -95,7 +84,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
 
 
 def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
-    """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
+    """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS` or "".
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin, `but` for some
     calls. Small pieces of work are no reason where a tenth of the waits is most of the time.
@@ -125,43 +114,6 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     if reason_of_most == "launches" and np.searchsorted(shares, MOST) + 1 <= (1 - LIMITS.nearly_all) * count:
         return "pauses"
     return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
-
-
-def first_calls(path: CriticalPath) -> dict[int, int]:
-    """Return the first calls on a critical path that are far longer than later ones, and how long they are on it, ns.
-
-    A call counts if it is a rank's first of its name and lasts at least 5 ms, or is inside a rank's first operator of
-    a name and lasts at least 50 ms; if it takes 100 times the median of all; and if most ranks that call it have one.
-    So does the first that launches a kernel, if it is most of the time of all calls of its name.
-    Of a function that is called once nothing tells, unless the call is the rank's first of all: a context is made then.
-    Less than 5 % of the path is no start-up.
-
-    Example:
-        >>> import htagraph as hg
-        >>> first_calls(hg.critical_path(hg.load("data/demo")))
-        {}
-    """
-    graph, parts = path.graph, path.segments
-    acts = graph.activities
-    own = (parts.gap == GapKind.NONE) & of_kinds(acts.kind[parts.activity], _CALLS)
-    spent = np.bincount(parts.activity[own], parts.length[own], len(acts)).astype(np.int64)
-    long = np.flatnonzero(spent >= _MIN_NS)
-    if not len(long):
-        return {}
-    calls = np.flatnonzero(of_kinds(acts.kind, _CALLS))
-    found = {}
-    for each in long.tolist():
-        alike = calls[acts.name[calls] == acts.name[each]]
-        of_all = len(alike) == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
-        if of_all or any(is_first(graph, alike, each) for is_first in (_is_first, _in_first, _loads_kernel)):
-            found[each] = int(spent[each])
-    return found if sum(found.values()) >= max(1, LIMITS.small * path.makespan_ns) else {}
-
-
-def without_first_calls(graph: DependencyGraph, calls: Collection[int]) -> State:
-    """Return the job without the time of its start-up, which no job after a warm-up has (`first_calls`)."""
-    rows = np.flatnonzero(np.isin(graph.edges.activity, [*calls]))
-    return with_factor(initial(graph), OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64)), 0.0)
 
 
 @once
@@ -239,40 +191,6 @@ def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], Ar
     return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), shares, count
 
 
-def _is_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
-    """Return whether a call is its rank's first of some, and a long one, there and on most ranks."""
-    acts = graph.activities
-    alike = alike[np.lexsort((acts.start[alike], acts.rank[alike]))]
-    ranks, begin = np.unique(acts.rank[alike], return_index=True)
-    of_ranks = np.split(alike, begin[1:])
-    own = of_ranks[int(np.searchsorted(ranks, acts.rank[call]))]
-    each = [acts.duration[calls] for calls in (own, *of_ranks)]
-    is_long = [len(ns) > 1 and int(ns[0]) >= max(_MIN_NS, _TIMES * float(np.median(ns[1:]))) for ns in each]
-    return own[0] == call and is_long[0] and float(np.mean(is_long[1:])) > MOST
-
-
-def _in_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
-    """Return whether a call is a long one of some, inside its rank's first operator of a name; most ranks have one."""
-    acts, around = graph.activities, int(graph.tree.parent[call])
-    same = (acts.name == acts.name[around]) & (acts.rank == acts.rank[call])
-    if around < 0 or acts.end[same].min() <= acts.start[around]:
-        return False
-    limit = max(_MIN_INSIDE_NS, _TIMES * float(np.median(acts.duration[alike])))
-    long = np.unique(acts.rank[alike[acts.duration[alike] >= limit]])
-    return bool(acts.duration[call] >= limit and len(long) > MOST * len(np.unique(acts.rank[alike])))
-
-
-def _loads_kernel(graph: DependencyGraph, alike: Array, call: int) -> bool:
-    """Return whether a call is most of the time of some, far longer than the others, and the first with its kernel."""
-    acts, duration = graph.activities, graph.activities.duration
-    works = np.flatnonzero(acts.on_device & (acts.cause == call))
-    is_most = duration[call] > max(MOST * duration[alike].sum(), _TIMES * float(np.median(duration[alike])))
-    if not is_most or not len(works):
-        return False
-    same = acts.on_device & (acts.cause >= 0) & (acts.name == acts.name[works[0]])
-    return bool(acts.start[call] == acts.start[acts.cause[same]].min())
-
-
 @dataclass(frozen=True)
 class Blocking:
     """Calls of one place that wait for the device."""
@@ -311,12 +229,13 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
 
 
 def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which edges are waits of some calls for the device.
+    """Return the edges by which some calls wait for the device.
 
-    Those of a call that asks in a loop are also those of the Python in the loop. The mask of calls has one entry more
-    than there are activities.
+    The waits of a call that asks in a loop are waits of the Python in the loop, too. The mask of calls has one entry
+    more than there are activities.
     """
-    edges, asks = graph.edges, _asks(graph)
+    edges = graph.edges
+    asks = _asks(graph)
     out = of_kinds(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]
     return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
 

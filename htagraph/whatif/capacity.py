@@ -15,11 +15,10 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.graph.measures.waits import ranks_not_read
-from htagraph.queries.host_time import first_calls, without_first_calls
 from htagraph.queries.kernel_costs import device_name
 from htagraph.queries.path_segments import bound_of
-from htagraph.queries.paths import path_in_window
 from htagraph.queries.recorded_events import memory_events
+from htagraph.queries.start_up import start_up_by_rank, without_start_up
 from htagraph.whatif.changes.batch import recorded_size
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario, what_if
@@ -163,12 +162,15 @@ def capacity(
 
 
 def _steady_job(graph: DependencyGraph, also: Sequence[DependencyGraph], notes: dict[str, list[str]]) -> Scenario:
-    """Return the job without start-up, if that is worth naming; usual steps have none."""
-    calls = {} if gain_steps(graph) > 1 else first_calls(path_in_window(graph))
-    if calls:
-        notes[f"start-up, {sum(calls.values()) / 1e6:.4g} ms of first calls, is left out"] = []
+    """Return the job without start-up; usual steps have none."""
     job = what_if(graph, also=also)
-    return replace(job, state=replace(without_first_calls(graph, calls), also=job.state.also)) if calls else job
+    longest = {} if gain_steps(graph) > 1 else start_up_by_rank(graph)
+    if not longest:
+        return job
+    rank, start_up_ns = next(iter(longest.items()))
+    of_rank = f" of rank {rank}" if len(graph.ranks) > 1 else ""
+    notes[f"start-up, {start_up_ns / 1e6:.4g} ms{of_rank}, is left out"] = []
+    return replace(job, state=replace(without_start_up(graph, graph.start_up.activity), also=job.state.also))
 
 
 def _own_device(graph: DependencyGraph) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import htagraph as hg
 from htagraph.findings.finding import Claim
-from htagraph.findings.start_up import START_UP
+from htagraph.findings.start_up import NOTES, START_UP, start_up_note, start_up_text
 from htagraph.findings.verdict import first_step, trial_of
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
@@ -21,10 +21,7 @@ def test_start_up_is_said_and_nobody_is_told_to_halve_it() -> None:
     claims = hg.summarize(load(starting())).claims
     (claim,) = [each for each in claims if each.says == "start_up"]
     assert claim.about == "cudaFree"
-    assert START_UP.whole(claim) == (
-        "Start-up is 50 % of the critical path: first calls, as when contexts are made and code is loaded, of cudaFree "
-        "(250.0 ms)."
-    )
+    assert START_UP.whole(claim) == "Start-up is 50 % of the critical path of 500.0 ms: 249.9 ms (cudaFree)."
     gains = [each for each in claims if each.says == "gain"]
     assert [each.about for each in gains if "Free" in each.about] == []
     best = trial_of(claims)
@@ -33,8 +30,42 @@ def test_start_up_is_said_and_nobody_is_told_to_halve_it() -> None:
     assert first_step(claims) == "Record after a warm-up, to see the steady job."
 
 
-def test_more_first_calls_are_counted() -> None:
-    calls = (("a", 3e6), ("b", 2e6), ("c", 1e6), ("d", 1e6))
-    text = START_UP.whole(Claim("start_up", "a", 99.8, "percent", facts={"calls": calls}))
-    assert text.startswith("Start-up is over 99 % of the critical path")
-    assert "of a (3.00 s), b (2.00 s) and 2 more." in text
+def first_iteration(rank: int, load_ms: int = 9, count: int = 6) -> list[Json]:
+    """Return a job that loads a module in the first launch of each kernel, after cuBLAS made its handle."""
+    events = [op("aten::addmm", 0, 30 * MS), runtime("cudaFree", 1 * MS, 12 * MS), launch(29 * MS, 12, 1)]
+    events.append(kernel("gemm", 29 * MS + 20, 3, 1))
+    at = 31 * MS
+    for number in range(count):
+        call = 10 + number
+        events += [op(f"aten::kernel_{number}", at, load_ms * MS + 50), launch(at + 10, load_ms * MS, call)]
+        events.append(kernel(f"kernel_{number}", at + load_ms * MS + 20, 3, call))
+        at += load_ms * MS + 200
+    return [each | {"pid": each.get("pid", 0)} for each in events] if rank >= 0 else []
+
+
+def test_a_first_iteration_is_told_first_with_its_parts() -> None:
+    claims = hg.summarize(load(first_iteration(0))).claims
+    assert claims[0].says == "start_up"
+    words = START_UP.whole(claims[0])
+    assert "first launches of 6 kernels 5" in words
+    assert "cudaFree 12.0 ms" in words
+    first = first_step(claims)
+    assert first.startswith("This is the first iteration, ")
+    assert first.endswith(" % of its time is start-up: record after a warm-up.")
+    assert not [each for each in claims if each.says == "remedy"]
+
+
+def test_every_report_names_the_same_start_up() -> None:
+    graph = load(first_iteration(0))
+    text = start_up_text(graph)
+    (claim,) = [each for each in hg.summarize(graph).claims if each.says == "start_up"]
+    assert text in START_UP.whole(claim)
+    for command in NOTES:
+        (note,) = start_up_note(graph, command)
+        assert text in note
+    assert start_up_note(load([op("aten::mm", 0, 10)]), "idle") == []
+
+
+def test_start_up_beside_the_path_has_no_share_of_it() -> None:
+    claim = Claim("start_up", "a", 0.0, "percent", facts={"text": "3.00 ms (a)", "free_us": 0.0, "path_us": 9e3})
+    assert START_UP.whole(claim) == "Start-up takes 3.00 ms (a)."

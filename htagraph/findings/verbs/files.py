@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, VISIBLE_PERCENT
@@ -96,14 +97,42 @@ def timeline_sentence(peak_bytes: float, peak_us: float, largest: str, largest_b
 
 
 def device_sentences(row: dict[Any, Any]) -> list[str]:
-    """Return how much memory the allocator holds on a device, and how much of it is unused."""
-    idle = 100 * row["inactive_bytes"] / row["reserved_bytes"] if row["reserved_bytes"] else 0.0
-    return spoken(
+    """Return how much memory the allocator holds on a device, how much is in use, and how much was unused at the peak.
+
+    The peak may need the memory that is held but not in use between steps, so this memory is no sign of fragmentation.
+    """
+    holds = (
         f"Device {row['device']} holds {size_text(row['reserved_bytes'])} in {plural(row['segments'], 'segment')}; "
-        f"{size_text(row['allocated_bytes'])} is in use, {size_text(row['peak_bytes'])} at most.",
-        f"{size_text(row['inactive_bytes'])} ({idle:.0f} %) is held but not in use; the largest free block has "
-        f"{size_text(row['largest_free_bytes'])}. If an allocation fails all the same, memory is fragmented: try "
+        f"{size_text(row['allocated_bytes'])} is in use"
+    )
+    if np.isnan(row["peak_bytes"]):
+        return spoken(
+            f"{holds}. The most that was in use is unknown: no history was recorded "
+            "(torch.cuda.memory._record_memory_history()).",
+            _unused_now(row),
+        )
+    held_at_peak = row["peak_reserved_bytes"]
+    unused_at_peak = held_at_peak - row["peak_bytes"]
+    is_fragmented = unused_at_peak >= LARGE_SHARE * held_at_peak > 0
+    advice = (
+        f"At that peak, {_amount(unused_at_peak, held_at_peak)} of {size_text(held_at_peak)} was held but not in use. "
+        "If an allocation fails all the same, memory is fragmented: try "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; torch.cuda.empty_cache() gives back whole free segments. "
         "Free bytes by segment: htagraph.memory.read_snapshot(…).segments."
-        if idle >= 100 * LARGE_SHARE else "",
-    )  # fmt: skip
+    )
+    return spoken(
+        f"{holds}, {size_text(row['peak_bytes'])} at most in the recorded history.", advice if is_fragmented else ""
+    )
+
+
+def _unused_now(row: dict[Any, Any]) -> str:
+    """Return how much memory is held but not in use, for a snapshot without a history; empty for little."""
+    if not row["inactive_bytes"] >= LARGE_SHARE * row["reserved_bytes"] > 0:
+        return ""
+    unused = _amount(row["inactive_bytes"], row["reserved_bytes"])
+    return f"{unused} is held but not in use now; whether the peak needs this memory is unknown, too."
+
+
+def _amount(unused: float, held: float) -> str:
+    """Return an amount of memory and its share of all held memory."""
+    return f"{size_text(unused)} ({100 * unused / held:.0f} %)"

@@ -37,10 +37,10 @@ _DEVICES = Table(
     "Allocator memory by device",
     Col(
         "device segments blocks reserved_bytes allocated_bytes requested_bytes inactive_bytes largest_free_bytes "
-        "events peak_bytes",
+        "events",
         "int64",
     ),
-    Col("peak_us"),
+    Col("peak_bytes peak_reserved_bytes peak_us"),
 )
 _NOW = Table(
     "What held memory when the snapshot was taken",

@@ -14,6 +14,7 @@ from htagraph.analyses.differences.step_change import StepChange, change_of_runs
 from htagraph.core.kinds import CATEGORIES
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.start_up import start_up_note
 from htagraph.findings.verbs import diff as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives
@@ -121,11 +122,18 @@ def diff_report(  # noqa: PLR0913 - what the options say
     sentences = [
         *_gates(result, whole, {each: None if each in noisy else each in exceeded for each in limits}, change),
         *result.sentences(),
+        *_start_up(graphs),
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
         sentences, figures, _brief(tables, is_noise=change.shows_none), plot=result.plot,
     )  # fmt: skip
+
+
+def _start_up(graphs: Sequence[DependencyGraph]) -> list[str]:
+    """Return the sentences that name start-up before and after."""
+    jobs = zip(("Before", "After"), graphs, strict=True)
+    return [f"{job}: {note}" for job, graph in jobs for note in start_up_note(graph, "diff")]
 
 
 def marked(causes: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from htagraph.trace.kineto.times import NO_TIME
 
 __all__ = ["BlockColumns"]
 
-_VARIED, _DECIMAL, _TRAILING_ZERO = 1, 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
+_DECIMAL, _TRAILING_ZERO = 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
 _START = scan.START, scan.START_SLIP, scan.START_STYLE  # columns of a time and its slip, bits of its fraction's style
 _DURATION = scan.DURATION, scan.DURATION_SLIP, scan.DURATION_STYLE
 _STORED = {scan.FLOAT: np.float64, scan.UNSIGNED: np.uint64}
@@ -110,10 +110,11 @@ class BlockColumns:
         if not block.exact:
             return padded, padded
         style, shapes = self._into.style, block.rows[where, scan.FLAGS] >> bits
-        style.varied += int(np.count_nonzero(shapes & _VARIED))
         style.decimal += int(np.count_nonzero(shapes & _DECIMAL))
         style.trailing_zero += int(np.count_nonzero(shapes & _TRAILING_ZERO))
-        return padded, padded - block.rows[where, slip]
+        unpadded = padded - block.rows[where, slip]
+        style.note_times(padded, unpadded)
+        return padded, unpadded
 
     def _add_args(self, part: GrowingTable, first: int, block: Block, row_of: Array, category: Array) -> None:
         allowed = _allowed(tuple(self._into.categories), calls=block.calls)

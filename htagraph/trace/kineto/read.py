@@ -109,8 +109,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     table, instants, flows = valid(table, extent), valid(into.instants(), extent), into.flows(extent)
     lost = extent.outliers + into.instant.count - len(instants)
     log.add("time_outlier", "events hours away from all others (a clock error of the profiler); dropped", lost)
-    if into.style.unpadded:
-        log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
+    into.style.report(log)
     if not into.window_end_seen and extent.events:
         log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
     if facts.base_ns is None and extent.events and extent.last < YEAR_NS:

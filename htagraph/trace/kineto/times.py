@@ -17,6 +17,7 @@ import numpy as np
 
 from htagraph.core.arrays import Ints
 from htagraph.core.errors import IssueLog, shown
+from htagraph.core.statistics import MOST
 
 __all__ = [
     "EXACT_FLOAT_US", "NO_TIME", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us",
@@ -27,10 +28,23 @@ EXACT_FLOAT_US = 2.0**43
 """µs: below it (102 days), a float64 is within half a nanosecond of the decimal it was read from. A property of float64
 (53 bits); with twice the limit, times could be wrong by 1 ns."""
 
-_ENOUGH_SHORT_FRACTIONS = 50
-"""Fractions of one or two digits after which a file counts as unpadded, if no fraction contradicts it. Chosen: 9 of 99
-such fractions of a writer of shortest decimals begin with 0, so 50 of them without a 0 have a probability of 0.9 %.
-Doubling it leaves more of the short files of March 2024 uncorrected."""
+_NS_DIGITS = 3
+"""Digits of a fraction of µs that are whole ns."""
+_NS_IN_US = 1000
+"""ns per µs."""
+_LEAST_TRAILING = 1 / 40
+"""Least share of fractions that end with 0 in a file without leading zeros. Chosen: a tenth of all numbers of ns does,
+so a quarter of this is enough, and one odd event among 40 decides nothing. Doubled, few short files are corrected."""
+_FEW_SHORT = 2
+"""Short fractions that tell nothing, however few there are in all. Chosen: a tenth of all numbers of ns is short, so
+that three of five are with a probability of 0.9 %. Doubled, one odd time decides how a file of five events is read."""
+_MOST_PADDED = 1 / 4
+"""Most fractions that only a padded writer writes, for each that ends with 0, in a file without leading zeros. Chosen:
+a padded writer has as many of both kinds, and an unpadded writer has none but in damaged events. Doubled or halved,
+only files of several writers are read differently."""
+_ENOUGH_FRACTIONS = 20
+"""Fractions that tell whether times were rounded. Chosen: a tenth of whole ns has one or two digits, so that more than
+half of 20 have them with a probability of 1 : 10^6. Doubled, fewer short files are said to be rounded."""
 _MAX_NS = int(np.iinfo(np.int64).max) - 999
 _MAX_US = _MAX_NS // 1000
 """Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
@@ -58,27 +72,52 @@ def numbers_to_ns(values: Sequence[int | float]) -> Ints:
 
 @dataclass
 class FractionStyle:
-    """Evidence, over a whole file, of how the fractions of its times (µs) were written."""
+    """Evidence, over a whole file, of how the fractions of its times (µs) were written.
 
-    varied: int = 0
-    """Fractions with one or two digits."""
+    A writer of shortest decimals never ends a fraction with 0; a writer of a fixed number of digits never varies that
+    number. Only a writer that lacks leading zeros does both. Times since 1970 that went through float64 are multiples
+    of 0.25 µs, so their fractions are short (.25, .5, or .2 in place of .25), but none ends with 0.
+    """
+
+    fractions: int = 0
+    """Fractions that are not zero."""
+    short: int = 0
+    """Fractions with one or two digits that are not zero: leading zeros would change their meaning."""
     decimal: int = 0
     """Fractions that only a padded writer writes: with a leading zero, or more than three digits."""
     trailing_zero: int = 0
     """Fractions such as ``120`` or ``10``: a writer of shortest decimals would drop the last zero."""
 
     def note(self, fraction: str) -> None:
-        """Add the evidence of one fraction, given its digits."""
+        """Add the evidence in the digits of one fraction."""
         digits = len(fraction)
-        self.varied += digits < 3
-        self.decimal += digits > 3 or (1 < digits <= 3 and fraction[0] == "0")
-        self.trailing_zero += 1 < digits <= 3 and fraction[-1] == "0"
+        self.decimal += digits > _NS_DIGITS or (1 < digits <= _NS_DIGITS and fraction[0] == "0")
+        self.trailing_zero += 1 < digits <= _NS_DIGITS and fraction[-1] == "0"
+
+    def note_times(self, padded: Ints, unpadded: Ints) -> None:
+        """Count the fractions of times that are given in both readings, ns."""
+        self.fractions += int(np.count_nonzero(padded % _NS_IN_US))
+        self.short += int(np.count_nonzero(padded != unpadded))
 
     @property
     def unpadded(self) -> bool:
         """True if ``12.5`` means 12.005 µs in this file."""
-        evidence = self.trailing_zero or self.varied >= _ENOUGH_SHORT_FRACTIONS
-        return bool(self.varied and not self.decimal and evidence)
+        are_trailing = self.trailing_zero > 0 and self.trailing_zero >= _LEAST_TRAILING * self.fractions
+        are_padded = self.decimal > _MOST_PADDED * self.trailing_zero
+        most_short = max(_FEW_SHORT, MOST * self.fractions)
+        return 0 < self.short <= most_short and are_trailing and not are_padded
+
+    @property
+    def rounded(self) -> bool:
+        """True if times of this file were rounded to few digits, as by float64, before the file was written."""
+        return self.fractions >= _ENOUGH_FRACTIONS and self.short > MOST * self.fractions
+
+    def report(self, log: IssueLog) -> None:
+        """Report how fractions were read, if not to the ns as written."""
+        corrected = "fractions of times lack leading zeros (Kineto of March 2024); times corrected"
+        log.add("unpadded_fractions", corrected, int(self.unpadded))
+        kept = "times were rounded when the file was rewritten (float64: to 0.25 µs since 1970); read as written"
+        log.add("rounded_times", kept, int(self.rounded))
 
 
 def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
@@ -96,14 +135,17 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     for i, text in enumerate(texts):
         whole, _, fraction = text.strip('"').partition(".")
         digits = whole.removeprefix("-")
-        plain = len(fraction) <= 3 and len(digits) <= SURE_DIGITS and _are_digits(fraction) and _are_digits(digits)
+        is_short = len(fraction) <= _NS_DIGITS and len(digits) <= SURE_DIGITS
+        plain = is_short and _are_digits(fraction) and _are_digits(digits)
         if plain and abs(base := int(whole) * 1000) < _MAX_NS:
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
-            padded[i] = base + sign * int(fraction.ljust(3, "0"))
+            padded[i] = base + sign * int(fraction.ljust(_NS_DIGITS, "0"))
             unpadded[i] = base + sign * int(fraction)
         else:
             padded[i] = unpadded[i] = _decimal_to_ns(text.strip('"'), style)
+    is_time = padded != NO_TIME
+    style.note_times(padded[is_time], unpadded[is_time])
     return padded, unpadded
 
 

@@ -37,6 +37,12 @@ _MAX_STACK_CHARS = 1 << 30
 """Characters of all different stacks. Chosen: far beyond those of jobs, but within memory. Doubled, a hostile file of a
 megabyte may take 4 GB."""
 _GROWS, _SHRINKS = ("alloc",), ("free_requested", "free")
+_RESERVES = ("segment_alloc", "segment_map")
+_GIVES_BACK = ("segment_free", "segment_unmap")
+_USE: Final = (
+    "device", "segments", "blocks", "reserved_bytes", "allocated_bytes", "requested_bytes", "inactive_bytes",
+    "largest_free_bytes", "events", "peak_bytes", "peak_reserved_bytes", "peak_us",
+)  # fmt: skip
 _UNKNOWN_FILES = ("", "??")  # file names of frames without debug information
 _INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")  # in paths that are not the user's code
 
@@ -77,30 +83,43 @@ class MemorySnapshot:
             ``reserved_bytes`` (int64: held by the allocator), ``allocated_bytes`` (int64: in use, rounded up as the
             allocator does), ``requested_bytes`` (int64: in use, as requested), ``inactive_bytes`` (int64: held but not
             in use), ``largest_free_bytes`` (int64: largest block not in use), ``events`` (int64: length of the
-            history), ``peak_bytes`` (int64: largest sum of requested bytes in use during the history), ``peak_us``
-            (float64: time of that peak; NaN without a history).
+            history), ``peak_bytes`` (float64: most in use during the history, by the measure of ``allocated_bytes``:
+            ``allocated_bytes``, and by how much more was requested at the peak than now), ``peak_reserved_bytes``
+            (float64: held by the allocator at that peak), ``peak_us`` (float64: time of that peak). The last three are
+            NaN without a history.
         """
-        rows = []
-        for device in self.devices:
-            held = self.segments[self.segments["device"] == device]
-            blocks = self.blocks[self.blocks["device"] == device]
-            free = blocks.loc[blocks["state"] == _FREE, "bytes"]  # neither in use nor waiting for another stream
-            used, events = blocks["state"] == _IN_USE, self.events[self.events["device"] == device]
-            requested = int(blocks.loc[used, "requested_bytes"].sum())
-            at = int(np.argmax(events["allocated_bytes"])) if len(events) else -1
-            rows.append((
-                device, len(held), int(used.sum()), int(held["total_bytes"].sum()),
-                int(held["allocated_bytes"].sum()), requested,
-                int(held["total_bytes"].sum() - held["active_bytes"].sum()),
-                int(free.max()) if len(free) else 0, len(events),
-                int(events["allocated_bytes"].iloc[at]) if at >= 0 else requested,
-                float(events["time_us"].iloc[at]) if at >= 0 else np.nan,
-            ))  # fmt: skip
-        columns = [
-            "device", "segments", "blocks", "reserved_bytes", "allocated_bytes", "requested_bytes", "inactive_bytes",
-            "largest_free_bytes", "events", "peak_bytes", "peak_us",
-        ]  # fmt: skip
-        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[:-1], "int64") | {"peak_us": "float64"})
+        rows = [self._use_of(device) for device in self.devices]
+        integers = [name for name in _USE if not name.startswith("peak_")]
+        return pd.DataFrame(rows, columns=list(_USE)).astype(
+            dict.fromkeys(_USE, "float64") | dict.fromkeys(integers, "int64")
+        )
+
+    def _use_of(self, device: int) -> dict[str, float]:
+        """Return the use of one device's memory, as `to_frame` has it."""
+        held = self.segments[self.segments["device"] == device]
+        blocks = self.blocks[self.blocks["device"] == device]
+        events = self.events[self.events["device"] == device]
+        free = blocks.loc[blocks["state"] == _FREE, "bytes"]  # neither in use nor waiting for another stream
+        used = blocks["state"] == _IN_USE
+        use: dict[str, float] = {
+            "device": device,
+            "segments": len(held),
+            "blocks": int(used.sum()),
+            "reserved_bytes": int(held["total_bytes"].sum()),
+            "allocated_bytes": int(held["allocated_bytes"].sum()),
+            "requested_bytes": int(blocks.loc[used, "requested_bytes"].sum()),
+            "inactive_bytes": int(held["total_bytes"].sum() - held["active_bytes"].sum()),
+            "largest_free_bytes": int(free.max()) if len(free) else 0,
+            "events": len(events),
+        }
+        if len(events):
+            at_peak = int(np.argmax(events["allocated_bytes"]))
+            later = events.iloc[at_peak + 1 :]
+            less_requested_now = int(events["allocated_bytes"].iloc[at_peak]) - int(events["allocated_bytes"].iloc[-1])
+            use["peak_bytes"] = use["allocated_bytes"] + less_requested_now
+            use["peak_reserved_bytes"] = use["reserved_bytes"] - _change_of(later, _RESERVES, _GIVES_BACK)
+            use["peak_us"] = float(events["time_us"].iloc[at_peak])
+        return use
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -120,15 +139,18 @@ class MemorySnapshot:
     def at_peak(self, device: int | None = None) -> pd.DataFrame:
         """Return the stacks that had allocated the memory in use at the peak; columns as in `in_use`.
 
+        Without a history the peak is unknown, and no row is returned.
+
         Args:
             device: the device; by default the one with the highest peak.
         """
-        whole = self.to_frame()
-        if device is None and len(whole):
-            device = int(whole["device"].iloc[int(np.argmax(whole["peak_bytes"]))])
+        with_history = self.to_frame().dropna(subset="peak_bytes")
+        if device is None and len(with_history):
+            device = int(with_history["device"].iloc[int(np.argmax(with_history["peak_bytes"]))])
         rows = np.flatnonzero(self.events["device"] == device)
-        highest = int(np.argmax(self.events["allocated_bytes"].to_numpy()[rows])) if len(rows) else 0
-        return self.in_use(device, int(rows[highest]) if len(rows) else None)
+        if not len(rows):
+            return self.in_use(device).iloc[:0]
+        return self.in_use(device, int(rows[int(np.argmax(self.events["allocated_bytes"].to_numpy()[rows]))]))
 
     def in_use(self, device: int | None = None, event: int | None = None) -> pd.DataFrame:
         """Return the stacks that had allocated the memory in use after an event, most bytes first.
@@ -312,6 +334,12 @@ def _events(history: list[list[dict[str, Any]]], blocks: pd.DataFrame, stacks: _
     in_use = blocks[blocks["state"] == _IN_USE].groupby("device")["requested_bytes"].sum()
     before = frame["device"].map(in_use).fillna(0) - change.transform("sum")  # allocated before the history began
     return frame.assign(allocated_bytes=(before + change.cumsum()).astype("int64"))
+
+
+def _change_of(events: pd.DataFrame, grows: Sequence[str], shrinks: Sequence[str]) -> int:
+    """Return the bytes that `grows` of some events add, less the bytes that `shrinks` take away."""
+    grown = events.loc[events["action"].isin(grows), "bytes"].sum()
+    return int(grown - events.loc[events["action"].isin(shrinks), "bytes"].sum())
 
 
 def _operator(frames: tuple[tuple[str, int, str], ...]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from htagraph.findings.verbs.files import (
@@ -62,6 +64,21 @@ def test_growth_is_named_beyond_a_hundredth_of_the_peak() -> None:
 
 def test_a_timeline_and_a_device_are_told_with_their_sizes() -> None:
     assert timeline_sentence(GB, 3.0, "parameter", GB / 2).endswith("500.0 MB of it was parameter.")
-    row = {"device": 0, "reserved_bytes": GB, "segments": 2, "allocated_bytes": GB, "peak_bytes": GB}
-    assert len(device_sentences(row | {"inactive_bytes": 0, "largest_free_bytes": 0})) == 1
-    assert len(device_sentences(row | {"inactive_bytes": GB / 2, "largest_free_bytes": 0})) == 2
+    row = {"device": 0, "reserved_bytes": GB, "segments": 2, "allocated_bytes": GB / 4, "inactive_bytes": 3 * GB / 4}
+    full_at_peak = row | {"peak_bytes": 0.95 * GB, "peak_reserved_bytes": GB}
+    assert device_sentences(full_at_peak) == [
+        "Device 0 holds 1.00 GB in 2 segments; 250.0 MB is in use, 950.0 MB at most in the recorded history."
+    ]
+    fragmented = device_sentences(row | {"peak_bytes": 0.9 * GB, "peak_reserved_bytes": 1.5 * GB})
+    assert fragmented[1].startswith("At that peak, 600.0 MB (40 %) of 1.50 GB was held but not in use.")
+    assert "expandable_segments" in fragmented[1]
+
+
+def test_without_a_history_nothing_is_said_of_a_peak() -> None:
+    row = {"device": 0, "reserved_bytes": GB, "segments": 2, "allocated_bytes": GB, "inactive_bytes": 0}
+    without_peak: dict[str, float] = {**row, "peak_bytes": math.nan, "peak_reserved_bytes": math.nan}
+    (only,) = device_sentences(without_peak)
+    assert "1.00 GB is in use. The most that was in use is unknown: no history was recorded" in only
+    said = " ".join(device_sentences(without_peak | {"inactive_bytes": GB / 2}))
+    assert "500.0 MB (50 %) is held but not in use now; whether the peak needs this memory is unknown" in said
+    assert "fragmented" not in said

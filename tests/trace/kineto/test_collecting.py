@@ -85,7 +85,7 @@ def test_fractions_that_lack_zeros_anywhere_count_so_everywhere(zeros: int, unpa
     add(into, [1, 2], [10, 20])
     one = (np.array([3]), np.array([True]), np.array([0], np.int32), np.array([500]), np.array([5]))
     into.flow_parts += [one, one]
-    into.style.varied, into.style.trailing_zero = 1, zeros
+    into.style.fractions, into.style.short, into.style.trailing_zero = 3, 1, zeros
     assert into.style.unpadded == unpadded
     assert into.table().duration.tolist() == ([5, 15] if unpadded else [10, 20])
     assert into.flows(Extents().result()).time.tolist() == ([5, 5] if unpadded else [500, 500])

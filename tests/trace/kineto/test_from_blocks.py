@@ -91,8 +91,8 @@ def test_fractions_are_padded_or_not_over_all_blocks() -> None:
     texts = [[early], [late], [FLOW]]
     for compiled in (False, True):
         into = collected(texts, compiled=compiled, exact=True)
-        assert (into.style.varied, into.style.unpadded) == (4, False)
-        into.style.trailing_zero = 1  # as if another block had shown it
+        assert (into.style.fractions, into.style.short, into.style.unpadded) == (5, 4, False)
+        into.style.fractions, into.style.trailing_zero = 9, 1  # as if another block had shown them
         found = described(into)
         assert [(row["start"], row["duration"]) for row in found["events"]] == [(10_005, 1_123), (11_025, 7_005)]
         assert [time for *_, time in found["flows"]] == [1_005]

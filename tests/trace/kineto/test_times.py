@@ -96,8 +96,9 @@ def test_every_era_is_exact_to_the_nanosecond(era: str, data: st.DataObject, tmp
     ns = st.integers(0, 10**9).map(lambda t: t // resolution * resolution)
     starts = [first // resolution * resolution + t for t in data.draw(st.lists(ns, min_size=1, max_size=60))]
     durations = [data.draw(ns) for _ in starts]
-    if write is unpadded:  # what tells this era: fractions that no writer of decimals would leave
-        starts, durations = [*starts, first + 120], [*durations, 7]
+    if write is unpadded:  # what tells this era, as a trace has thousands of them: fractions over all ns
+        spread = range(7, 1000, 3)
+        starts, durations = [*starts, *(first + ns for ns in spread[::-1])], [*durations, *spread]
     trace = loaded(tmp_path, trace_text(write, starts, durations, absolute=absolute))
     assert (trace.events.start - (0 if absolute else BASE_NS)).tolist() == starts
     assert trace.events.duration.tolist() == durations
@@ -185,11 +186,67 @@ def test_a_file_without_any_time_is_refused(tmp_path: Path) -> None:
         loaded(tmp_path, kineto_text([op(1, ts="soon"), op(2, ts="soon"), END]))
 
 
-@pytest.mark.parametrize(("texts", "unpadded"), [(["12.5"] * 60 + ["12.05"], False), (["12.5"] * 60, True)])
-def test_fractions_without_leading_zeros_show_the_era(texts: list[str], unpadded: bool) -> None:  # noqa: FBT001
-    style = FractionStyle()
-    text_to_ns(texts, style)
-    assert style.unpadded == unpadded
+def float64(ns: int) -> str:
+    """Write µs as a script does that reads a trace as JSON and writes it again."""
+    return repr(float(Decimal(ns) / 1000))
+
+
+def rounded_to(digits: int) -> Write:
+    return lambda ns: repr(round(float(Decimal(ns) / 1000), digits))
+
+
+def fixed(digits: int) -> Write:
+    return lambda ns: f"{Decimal(ns) / 1000:.{digits}f}"
+
+
+REWRITERS: dict[str, tuple[Write, int]] = {
+    # how a program writes absolute times of which it knows multiples of so many ns
+    "float64": (float64, 1), "float64 of halves": (float64, 500), "one digit": (rounded_to(1), 1),
+    "two digits": (rounded_to(2), 1), "fixed, three": (fixed(3), 1), "fixed, one": (fixed(1), 1),
+    "fixed, three, quarters": (fixed(3), 250), "shortest": (lambda ns: f"{(Decimal(ns) / 1000).normalize():f}", 1),
+    "shortest, eighths": (lambda ns: f"{(Decimal(ns) / 1000).normalize():f}", 125), "exponents": (exponent, 1),
+    "integers and decimals": (mixed, 1), "whole": (lambda ns: str(ns // 1000), 1),
+}  # fmt: skip
+CLOCK_GRAINS_NS = (1, 5, 25, 32, 100)
+ODD_TIMES = ("1e300", "12.05", "7.120", "1735200000000014.120", "1735200000000014.012", "1.5e0", "9.3e15", '"soon"')
+"""Single times that another writer, or damage, could have left."""
+
+
+@given(
+    st.sampled_from([*REWRITERS]), st.integers(60, 300), st.randoms(use_true_random=False), st.sampled_from(ODD_TIMES)
+)
+def test_fractions_that_another_writer_explains_are_read_as_written(
+    name: str, count: int, random: Any, odd: str
+) -> None:
+    write, grain = REWRITERS[name]
+    times = [EPOCH_NS + random.randrange(0, 10**9, grain) for _ in range(count)]
+    for texts in ([*map(write, times)], [*map(write, times), odd]):
+        style = FractionStyle()
+        read, _ = text_to_ns(texts, style)
+        assert not style.unpadded
+        assert read[:count].tolist() == [round(Decimal(text) * 1000) for text in texts[:count]]
+
+
+@given(
+    st.sampled_from(CLOCK_GRAINS_NS),
+    st.integers(60, 300),
+    st.randoms(use_true_random=False),
+    st.sampled_from(ODD_TIMES),
+)
+def test_fractions_without_leading_zeros_are_told_on_every_clock(grain: int, count: int, random: Any, odd: str) -> None:
+    times = [EPOCH_NS + random.randrange(0, 10**9, grain) for _ in range(count)]
+    for texts in ([*map(unpadded, times)], [*map(unpadded, times), odd]):
+        style = FractionStyle()
+        _, read = text_to_ns(texts, style)
+        assert style.unpadded == (style.short > 0)  # grains of 100 ns and more read alike both ways
+        assert read[:count].tolist() == times
+
+
+def test_a_trace_rewritten_as_floats_keeps_its_durations(tmp_path: Path) -> None:
+    events = [kernel(i, ts=EPOCH_NS / 1000 + 14.25 * i, dur=1 + i % 7 / 4) for i in range(300)]
+    trace = loaded(tmp_path, json.dumps({"traceEvents": [*events, END]}))
+    assert trace.events.duration.sum() == sum(1000 + i % 7 * 250 for i in range(300))
+    assert issues(trace)["rounded_times"] == 1
 
 
 NO_TEXTS = (

@@ -1,0 +1,141 @@
+"""Start-up put into steady jobs is found to the µs, every report names the same sum, and steady jobs have none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.findings.results import Results
+from htagraph.findings.start_up import NOTES, start_up_text
+from htagraph.findings.verbs.gains import CONCLUSIONS
+from htagraph.findings.verdict import claims_of
+from htagraph.output.report import Report
+from htagraph.output.reports.changes import what_if_report
+from htagraph.output.reports.device_time import idle_report
+from htagraph.output.reports.ranks import opportunities_report, plan_report, stragglers_report
+from htagraph.output.reports.two_jobs import diff_report
+from htagraph.queries.start_up import start_up_by_rank
+from tests.reach import DATA, DATASETS, REAL, graph_of, label, raw_events
+from tests.strategies import Json, load
+
+STEADY = [DATA / "demo", DATA / "gpu_demo" / "train"]
+STARTED = (
+    "resnet50_2021", "benchmark_result_924719", "mi250_minitoy_train", "benchmark_simple_add", "alexnet", "simple_add",
+)  # fmt: skip
+"""Real recordings in which a process starts: contexts, streams and libraries of 300 ms to 30 s, or a first launch of
+6.5 ms in a recording of 9.6 ms. Read in the raw events."""
+KERNELS = ("kernel",)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("rank*.json*"))
+
+
+def first_launches(events: Sequence[Json]) -> list[Json]:
+    """Return the calls that launch each kernel for the first time, by the raw events alone."""
+    by_id = {
+        event["args"]["correlation"]: event
+        for event in events
+        if event.get("cat") == "cuda_runtime" and "aunch" in event["name"]
+    }
+    first: dict[str, Json] = {}
+    for event in events:
+        call = by_id.get(event.get("args", {}).get("correlation")) if event.get("cat") in KERNELS else None
+        if call is not None and (event["name"] not in first or call["ts"] < first[event["name"]]["ts"]):
+            first[event["name"]] = call
+    return list({id(call): call for call in first.values()}.values())
+
+
+def warped(events: Sequence[Json], added: Mapping[float, float]) -> list[Json]:
+    """Return events after time was added at some moments, µs: calls of hosts take so much longer, devices go on."""
+    moments = np.array(sorted(added))
+    total = np.concatenate(([0.0], np.cumsum([added[moment] for moment in sorted(added)])))
+
+    def later(time: float) -> float:
+        return float(time + total[np.searchsorted(moments, time, side="right")])
+
+    moved = []
+    for event in events:
+        if "ts" not in event:
+            moved.append(event)
+            continue
+        start = later(float(event["ts"]))
+        is_host = event.get("cat", "") not in ("kernel", "gpu_memcpy", "gpu_memset")
+        end = later(float(event["ts"]) + float(event.get("dur", 0)))
+        moved.append({**event, "ts": start, **({"dur": end - start} if "dur" in event and is_host else {})})
+    return moved
+
+
+@cache
+def started(folder: Path, load_us: int, seed: int) -> tuple[hg.DependencyGraph, dict[int, float]]:
+    """Return a job that loads a module in the first launch of each kernel, and how long that takes by rank, µs."""
+    job: dict[int, list[Json]] = {}
+    added_us: dict[int, float] = {}
+    for rank, path in enumerate(files(folder)):
+        events = raw_events(path)
+        draw = random.Random(seed)  # ranks load alike, so that collectives stay as they are
+        added = {
+            float(call["ts"]) + float(call["dur"]) / 2: float(draw.randint(load_us, 2 * load_us))
+            for call in first_launches(events)
+        }
+        job[rank] = warped(events, added)
+        added_us[rank] = sum(added.values())
+    return load(job), added_us
+
+
+@pytest.mark.parametrize("folder", STEADY, ids=label)
+@pytest.mark.parametrize(("load_us", "seed"), [(2_000, 0), (9_000, 1)])
+def test_time_that_first_launches_take_is_start_up_to_the_us(folder: Path, load_us: int, seed: int) -> None:
+    graph, added_us = started(folder, load_us, seed)
+    events = raw_events(files(folder)[0])
+    longest_us = max(float(call["dur"]) for call in first_launches(events))  # a launch, before any time was added
+    tolerance_us = longest_us + 2 * len(first_launches(events))
+    assert {rank: ns / 1000 for rank, ns in start_up_by_rank(graph).items()} == pytest.approx(
+        added_us, abs=tolerance_us, rel=0
+    )
+    assert hg.what_if(graph).run().saved_ns == 0
+    graph.check()
+
+
+REPORTS: dict[str, Callable[[hg.DependencyGraph], Report]] = {
+    "idle": lambda graph: idle_report(graph, ["job"]),
+    "stragglers": lambda graph: stragglers_report(graph, ["job"]),
+    "plan": lambda graph: plan_report(graph, ["job"]),
+    "what-if": lambda graph: what_if_report([hg.what_if(graph).infinite_host().run()], ["--infinite-host"]),
+    "diff": lambda graph: diff_report(hg.diff(graph, graph), hg.compare(graph, graph), ["a", "b"]),
+    "opportunities": lambda graph: opportunities_report(graph, ["job"]),
+}
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_every_report_names_the_same_start_up(command: str) -> None:
+    graph, _ = started(DATA / "demo", 9_000, 1)
+    said = " ".join(REPORTS[command](graph).sentences)
+    assert start_up_text(graph) in said
+    steady = hg.load(DATA / "demo")
+    assert "Start-up" not in " ".join(REPORTS[command](steady).sentences)
+
+
+def test_every_note_belongs_to_a_report_that_is_checked() -> None:
+    assert set(NOTES) <= set(REPORTS)
+
+
+def test_the_verdict_names_start_up_and_never_calls_it_a_remedy() -> None:
+    graph, _ = started(DATA / "demo", 9_000, 1)
+    claims = claims_of(Results(graph))
+    assert [claim for claim in claims if claim.says == "start_up"]
+    assert not [claim for claim in claims if claim.says == "remedy" and claim.about == "allocator"]
+    assert [claim for claim in claims_of(Results(graph), CONCLUSIONS) if claim.says == "start_up"]
+
+
+@pytest.mark.parametrize("path", [*DATASETS, *REAL], ids=label)
+@pytest.mark.slow
+def test_recordings_of_steady_jobs_have_no_start_up(path: Path) -> None:
+    graph = graph_of(path)
+    assert bool(start_up_by_rank(graph)) == path.name.startswith(STARTED)
