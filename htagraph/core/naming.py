@@ -20,8 +20,8 @@ from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
-    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
-    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
+    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES",
+    "LINEAR", "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
     "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
