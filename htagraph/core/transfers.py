@@ -1,8 +1,8 @@
-"""What a copy or a fill of memory moves: read from its arguments first, from its name second.
+"""The names of copies and fills of memory: read from arguments first, from names second.
 
 Profilers write the direction and the two kinds of memory either into the name (`Memcpy HtoD (Pinned -> Device)`) or
 into arguments beside a bare name (`Memcpy`). Every reader gives copies the name with both, so that one kind of copy has
-one name whatever wrote the file.
+one name in files of all profilers.
 """
 
 from __future__ import annotations
@@ -13,16 +13,27 @@ from typing import Final
 __all__ = ["DIRECTIONS", "copy_name", "fill_name"]
 
 DIRECTIONS: Final = {
-    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
-    11: "HtoD", 12: "DtoH", 13: "DtoD",
-}  # fmt: skip
+    1: "HtoD",
+    2: "DtoH",
+    3: "HtoA",
+    4: "AtoH",
+    5: "AtoA",
+    6: "AtoD",
+    7: "DtoA",
+    8: "DtoD",
+    9: "HtoH",
+    10: "PtoP",
+    11: "HtoD",
+    12: "DtoH",
+    13: "DtoD",
+}
 """The words for directions of copies, by CUPTI's numbers; the last three are of unified memory."""
 _MEMORY: Final = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static")
 """The words for kinds of memory, by CUPTI's numbers (`CUpti_ActivityMemoryKind`)."""
 _ENDS: Final = {"Pageable": "H", "Pinned": "H", "Device": "D", "Device Static": "D", "Array": "A"}
 """Host, device or array: where a kind of memory lies. Managed memory may lie anywhere."""
-_UNKNOWN: Final = _MEMORY[0]
-_UNSTATED: Final = frozenset({"", _UNKNOWN})
+_NO_WORD: Final = _MEMORY[0]
+_UNSTATED: Final = frozenset({"", _NO_WORD})
 
 
 @lru_cache(maxsize=256)  # combinations of ten directions and eight kinds of memory that files have: a dozen
@@ -44,7 +55,7 @@ def copy_name(name: str, direction: str = "", source: str = "", target: str = ""
         word = f"{_ENDS[source_memory]}to{_ENDS[target_memory]}"
     if {word, source_memory, target_memory} <= _UNSTATED:
         return name
-    return f"Memcpy {word or _UNKNOWN} ({source_memory or _UNKNOWN} -> {target_memory or _UNKNOWN})"
+    return f"Memcpy {word or _NO_WORD} ({source_memory or _NO_WORD} -> {target_memory or _NO_WORD})"
 
 
 @lru_cache(maxsize=64)  # kinds of memory that files have: a few
@@ -55,20 +66,20 @@ def fill_name(name: str, memory: str = "") -> str:
         >>> fill_name("Memset", "3"), fill_name("Memset (Device)")
         ('Memset (Device)', 'Memset (Device)')
     """
-    word = _memory_word(memory)
-    return name if word in _UNSTATED else f"Memset ({word})"
+    kind_of_memory = _memory_word(memory)
+    return name if kind_of_memory in _UNSTATED else f"Memset ({kind_of_memory})"
 
 
 def _memory_word(written: str) -> str:
     """Return the usual word for a kind of memory, which a file gives as a word or as CUPTI's number."""
     if written.isdecimal():
         number = int(written)
-        return _MEMORY[number] if number < len(_MEMORY) else _UNKNOWN
+        return _MEMORY[number] if number < len(_MEMORY) else _NO_WORD
     return written.replace("_", " ").title()
 
 
 def _direction_word(written: str) -> str:
     """Return the usual word for a direction, which a file gives as a word or as CUPTI's number."""
     if written.isdecimal():
-        return DIRECTIONS.get(int(written), _UNKNOWN)
-    return _UNKNOWN if written.lower() == _UNKNOWN.lower() else written
+        return DIRECTIONS.get(int(written), _NO_WORD)
+    return _NO_WORD if written.lower() == _NO_WORD.lower() else written

@@ -56,10 +56,10 @@ def graph_branches(job: RecordedJob, recorded: NodeWaits) -> tuple[Array, Array,
 
 
 class _Recorded(NamedTuple):
-    """What the recording says of waits inside graphs, by activity."""
+    """The waits inside graphs that the recording has, by activity."""
 
     launch: Mask
-    """Launches of which waits between nodes are recorded."""
+    """Launches that have recorded waits between nodes."""
     waits: Mask
     """Kernels and copies that wait for a node of their launch."""
     awaited: Mask
@@ -78,7 +78,7 @@ class _Recorded(NamedTuple):
 def _launched_alike(job: RecordedJob, inside: _Recorded) -> Iterator[_Alike]:
     """Yield the launches of each graph that uses several streams: same rank, names and streams, in the same order.
 
-    Launches with recorded waits are not alike those without, nor those whose nodes wait otherwise.
+    Two launches whose recorded waits differ are not alike.
     """
     acts, work = job.activities, graph_work(job)
     if not len(work):
@@ -96,8 +96,11 @@ def _launched_alike(job: RecordedJob, inside: _Recorded) -> Iterator[_Alike]:
 
 
 def _waits(
-    job: RecordedJob, alike: _Alike, place: Mapping[int, int], inside: _Recorded
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    job: RecordedJob,
+    alike: _Alike,
+    place: Mapping[int, int],
+    inside: _Recorded,
+) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of the waits in and around the launches of one graph."""
     is_recorded = bool(inside.launch[job.activities.cause[alike.work[0, 0]]])
     inner = [] if is_recorded else list(_inside(alike))

@@ -1,4 +1,4 @@
-"""Which kernels and copies of CUDA graphs waited for which, where the recording says so by ids."""
+"""The waits between kernels and copies of CUDA graphs, where the recording has them by ids."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ class NodeWaits(NamedTuple):
     """Waits between nodes of one launch of a CUDA graph; activities, one row per wait."""
 
     source: Ints
-    """What was waited for."""
+    """The kernel or copy that was waited for."""
     target: Ints
-    """What waited."""
+    """The kernel or copy that waited."""
 
 
 def node_waits(job: RecordedJob) -> NodeWaits:
     """Return the waits between nodes of CUDA graphs that the traces of all ranks record."""
     recorded = [(rank, trace.dependencies) for rank, trace in job.traces.items() if len(trace.dependencies)]
-    source, target = joined([_of_rank(job.activities, rank, waits) for rank, waits in recorded], 2)
+    source, target = joined(
+        [_of_rank(job.activities, rank, waits) for rank, waits in recorded],
+        2,
+    )
     return NodeWaits(source.astype(np.int64), target.astype(np.int64))
 
 
@@ -36,5 +39,5 @@ def _of_rank(acts: Activities, rank: int, waits: NodeDependencies) -> tuple[Arra
     rows = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
     order = rows[np.argsort(acts.event[rows], kind="stable")]
     source, target = (looked_up(acts.event[order], order, events) for events in (waits.source, waits.target))
-    both = (source >= 0) & (target >= 0)
-    return source[both], target[both]
+    are_kept = (source >= 0) & (target >= 0)
+    return source[are_kept], target[are_kept]

@@ -1,4 +1,4 @@
-"""What arguments of device work say that other files say by names and rows: read from the arguments first.
+"""Names and streams of device work, read from arguments first.
 
 PyTorch's CUPTI backend (`torch/profiler/_cupti`, 2.14) writes bare names of copies with the direction as arguments, and
 shows nodes of CUDA graphs on logical lanes with the stream that ran them as an argument.
@@ -18,7 +18,11 @@ from htagraph.trace.columns import Events, Interner, SparseColumn
 
 __all__ = ["with_meaning_of_arguments"]
 
-_COPY: Final = ("copy_direction", "source_memory", "target_memory")
+_COPY: Final = (
+    "copy_direction",
+    "source_memory",
+    "target_memory",
+)
 _FILL: Final = ("filled_memory",)
 _STREAM: Final = "stream"
 _RECORDED_STREAM: Final = "original_stream"
@@ -29,7 +33,11 @@ def with_meaning_of_arguments(table: Events, names: Interner[str]) -> Events:
 
     The arguments that say so are then no columns of their own; the file still has them.
     """
-    if not table.args.keys() & {*_COPY, *_FILL, _RECORDED_STREAM}:
+    if not table.args.keys() & {
+        *_COPY,
+        *_FILL,
+        _RECORDED_STREAM,
+    }:
         return table
     table = _renamed(table, names, _COPY, copy_name)
     table = _renamed(table, names, _FILL, fill_name)
@@ -37,12 +45,16 @@ def with_meaning_of_arguments(table: Events, names: Interner[str]) -> Events:
     recorded = args.pop(_RECORDED_STREAM, None)
     if recorded is not None:
         args[_STREAM] = _over(args.get(_STREAM), recorded, len(table))
-    kept = {column: values for column, values in args.items() if column not in (*_COPY, *_FILL)}
-    return replace(table, args=kept)
+    remaining = {column: values for column, values in args.items() if column not in (*_COPY, *_FILL)}
+    return replace(table, args=remaining)
 
 
-def _over(shown: SparseColumn | None, recorded: SparseColumn, count: int) -> SparseColumn:
-    """Return the values of `recorded`, and those of `shown` for the rows that have no other."""
+def _over(
+    shown: SparseColumn | None,
+    recorded: SparseColumn,
+    count: int,
+) -> SparseColumn:
+    """Return the values of `recorded`, and those of `shown` for rows that `recorded` lacks."""
     if shown is None:
         return recorded
     values = shown.dense(count)
@@ -51,14 +63,23 @@ def _over(shown: SparseColumn | None, recorded: SparseColumn, count: int) -> Spa
     return SparseColumn(rows, values[rows], shown.missing)
 
 
-def _renamed(table: Events, names: Interner[str], columns: tuple[str, ...], name_of: Callable[..., str]) -> Events:
+def _renamed(
+    table: Events,
+    names: Interner[str],
+    columns: tuple[str, ...],
+    name_of: Callable[..., str],
+) -> Events:
     """Return the table with the name that a function makes of a name and of texts in columns."""
     present = [column for column in columns if column in table.args]
     if not present:
         return table
     rows = np.unique(np.concatenate([table.args[column].rows for column in present]))
     texts = [_codes(table, column, rows) for column in columns]
-    combinations, member = np.unique(np.stack([table.name[rows], *texts]), axis=1, return_inverse=True)
+    combinations, member = np.unique(
+        np.stack([table.name[rows], *texts]),
+        axis=1,
+        return_inverse=True,
+    )
     written = list(names)
     renamed = [names[name_of(*(_text(written, code) for code in codes))] for codes in combinations.T.tolist()]
     name = table.name.copy()

@@ -45,9 +45,17 @@ from htagraph.trace.kineto.events import (
 from htagraph.trace.kineto.times import NO_TIME, FractionStyle, completed, numbers_to_ns, report_phases, text_to_ns
 
 __all__ = [
-    "FIRST_NODE_FLOW", "FORWARD_FLOW", "LAUNCH_FLOW", "Columns", "add_durations", "add_events", "add_thread_names",
-    "fields_of", "is_node_flow", "typed",
-]  # fmt: skip
+    "FIRST_NODE_FLOW",
+    "FORWARD_FLOW",
+    "LAUNCH_FLOW",
+    "Columns",
+    "add_durations",
+    "add_events",
+    "add_thread_names",
+    "fields_of",
+    "is_node_flow",
+    "typed",
+]
 
 FORWARD_FLOW, LAUNCH_FLOW = "fwdbwd", "ac2g"
 """Categories of flows: from forward to backward operators, and from calls to device work."""

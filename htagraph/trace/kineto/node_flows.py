@@ -1,4 +1,4 @@
-"""Flows between nodes of CUDA graphs → which event waited for which.
+"""Flows between nodes of CUDA graphs → pairs of events (awaited, waiting).
 
 A flow names the lanes on which both nodes are shown, the end of the node that was waited for and the start of the node
 that waited. Both belong to one launch of the graph. Moments are written as float64 of µs, which rounds the end of an
@@ -42,7 +42,13 @@ class _Left(NamedTuple):
     """The node at the flow's end."""
 
 
-def node_dependencies(table: Events, flows: Flows, log: IssueLog, *, whole: bool = True) -> NodeDependencies:
+def node_dependencies(
+    table: Events,
+    flows: Flows,
+    log: IssueLog,
+    *,
+    whole: bool = True,
+) -> NodeDependencies:
     """Return the dependencies that flows between nodes draw.
 
     Args:
@@ -53,27 +59,58 @@ def node_dependencies(table: Events, flows: Flows, log: IssueLog, *, whole: bool
     """
     starts = np.flatnonzero(flows.is_start)
     ends = np.flatnonzero(~flows.is_start)
-    _, from_start, from_end = np.intersect1d(flows.id[starts], flows.id[ends], return_indices=True)
+    _, from_start, from_end = np.intersect1d(
+        flows.id[starts],
+        flows.id[ends],
+        return_indices=True,
+    )
     begin = starts[from_start]
     finish = ends[from_end]
     launch = table.arg("correlation")
     nodes = np.flatnonzero((table.arg("graph_node_id") > 0) & (launch > 0))
-    target = _begun(table, nodes, flows.lane[finish], flows.time[finish])
-    left = _Left(flows.lane[begin], flows.time[begin], np.where(target >= 0, launch[target], -1), target)
+    target = _begun(
+        table,
+        nodes,
+        flows.lane[finish],
+        flows.time[finish],
+    )
+    left = _Left(
+        flows.lane[begin],
+        flows.time[begin],
+        np.where(target >= 0, launch[target], -1),
+        target,
+    )
     source = _ended(table, nodes, launch, left)
-    found = (source >= 0) & (target >= 0)
+    is_matched = (source >= 0) & (target >= 0)
     if whole:
         unpaired = len(starts) + len(ends) - 2 * len(begin)
         detail = "dependencies between nodes of CUDA graphs whose nodes are not in the file; left out"
-        log.add("dependency_unmatched", detail, int(np.count_nonzero(~found)) + unpaired)
-    return NodeDependencies(table.index[source[found]], table.index[target[found]])
+        log.add(
+            "dependency_unmatched",
+            detail,
+            int(np.count_nonzero(~is_matched)) + unpaired,
+        )
+    return NodeDependencies(
+        table.index[source[is_matched]],
+        table.index[target[is_matched]],
+    )
 
 
 def _begun(table: Events, nodes: Ints, lane: Array, time: Array) -> Ints:
     """Return the longest node that begins on each lane at each moment; -1 for none."""
     of_lane = table.lane[nodes].astype(np.int64)
-    order = np.lexsort((table.duration[nodes], table.start[nodes], of_lane))
-    keyed = _Keyed(nodes[order], of_lane[order], table.start[nodes][order])
+    order = np.lexsort(
+        (
+            table.duration[nodes],
+            table.start[nodes],
+            of_lane,
+        )
+    )
+    keyed = _Keyed(
+        nodes[order],
+        of_lane[order],
+        table.start[nodes][order],
+    )
     place = _last_until(keyed, lane, time)
     if not len(nodes):
         return np.full(len(time), -1, np.int64)
@@ -89,13 +126,24 @@ def _ended(table: Events, nodes: Ints, launch: Array, left: _Left) -> Ints:
     launches, number = np.unique(launch[nodes], return_inverse=True)
     group = number * lanes + table.lane[nodes]
     order = np.lexsort((table.duration[nodes], table.end[nodes], group))
-    keyed = _Keyed(nodes[order], group[order], table.end[nodes][order])
-    wanted_launch = np.minimum(np.searchsorted(launches, left.launch), len(launches) - 1)
+    keyed = _Keyed(
+        nodes[order],
+        group[order],
+        table.end[nodes][order],
+    )
+    wanted_launch = np.minimum(
+        np.searchsorted(launches, left.launch),
+        len(launches) - 1,
+    )
     wanted = wanted_launch * lanes + left.lane
     grain = _grain_ns(left.time)
     place = _last_until(keyed, wanted, left.time + grain)
     # a node of length 0 is not what it waits for itself
-    place = np.where(keyed.rows[np.maximum(place, 0)] == left.target, place - 1, place)
+    place = np.where(
+        keyed.rows[np.maximum(place, 0)] == left.target,
+        place - 1,
+        place,
+    )
     fits = _at(keyed, place, wanted) & (np.abs(keyed.moment[place] - left.time) <= grain)
     return np.where(fits, keyed.rows[place], -1)
 
