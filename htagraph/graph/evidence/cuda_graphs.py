@@ -119,7 +119,8 @@ def _waits(
     parts += [(before, alike.work[:, j], Confidence.SEEN) for j in branches[0].tolist() if j not in begun]
     parts += [(alike.work[:, i], behind, Confidence.SEEN) for i in branches[1].tolist()]
     if not parts:  # all nodes that begin or end the graph are on its main stream
-        return joined([], 3)
+        none = np.zeros(0, np.int64)
+        return none, none, none
     source, target, sure = zip(*parts, strict=True)
     return np.concatenate(source), np.concatenate(target), np.repeat(sure, len(at))
 

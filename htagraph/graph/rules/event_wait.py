@@ -43,9 +43,9 @@ def event_wait(job: RecordedJob) -> Edges:
             parts += own
     job.refused["event_wait"] = unresolved_waits(job, refused, _UNRESOLVED)
     edges = _edges(calls, StreamWaits.concatenate(parts))
-    waits = node_waits(job)
-    between_nodes = Edges.of(2 * waits.source + 1, 2 * waits.target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED)
-    edges = Edges.concatenate([edges, between_nodes, _inferred(*graph_branches(job, waits))])
+    recorded = node_waits(job)
+    between_nodes = Edges.of(2 * recorded.source + 1, 2 * recorded.target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED)
+    edges = Edges.concatenate([edges, between_nodes, _inferred(*graph_branches(job, recorded))])
     return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))])
 
 
