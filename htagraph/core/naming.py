@@ -20,8 +20,8 @@ from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
-    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR",
-    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
+    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES",
+    "LINEAR", "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
     "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
@@ -71,7 +71,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cuda_graph", "mtia_ccp_events"})
+GRAPH_NODE_CATEGORIES = frozenset({"graph_event_node", "graph_host_node"})
+"""Categories of nodes of CUDA graphs that compute nothing: they record an event, or run a callback on the host."""
+DEVICE_CATEGORIES = GRAPH_NODE_CATEGORIES | {"kernel", "gpu_memcpy", "gpu_memset", "cuda_graph", "mtia_ccp_events"}
 """Categories whose events are work on a device stream."""
 RUNTIME_CATEGORIES = frozenset({
     "cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "xpu_driver",
@@ -135,6 +137,9 @@ class Naming:
 
 DEFAULT_NAMING = Naming()
 
+_BY_CATEGORY = {"gpu_memcpy": ActivityKind.MEMORY, "gpu_memset": ActivityKind.MEMORY} | dict.fromkeys(
+    GRAPH_NODE_CATEGORIES, ActivityKind.DEVICE_OTHER
+)
 _FIXED = {
     "cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "os_runtime": ActivityKind.RUNTIME,
     "python_function": ActivityKind.PYTHON,
@@ -150,8 +155,8 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
         >>> activity_kind("cuda_runtime", "cudaLaunchKernel").label
         'launch'
     """
-    if category in ("gpu_memcpy", "gpu_memset"):
-        return ActivityKind.MEMORY
+    if category in _BY_CATEGORY:
+        return _BY_CATEGORY[category]
     if category in DEVICE_CATEGORIES:
         return _kind(_DEVICE_KINDS, name, naming, ActivityKind.COMPUTATION)
     if category in RUNTIME_CATEGORIES:

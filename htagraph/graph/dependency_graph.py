@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -420,7 +420,10 @@ class DependencyGraph:
 
 
 def _without_parallel(edges: Edges) -> Edges:
-    """Return the edges, keeping of parallel ones the one with the largest lag (on ties, that of the first rule)."""
+    """Return the edges, keeping of parallel ones the one with the largest lag (on ties, that of the first rule).
+
+    The kept edge is known as surely as the surest of its parallel edges.
+    """
     same = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
     if not same.any():
         return edges
@@ -431,8 +434,15 @@ def _without_parallel(edges: Edges) -> Edges:
     first = np.concatenate(([True], group[best][1:] != group[best][:-1]))
     keep = np.ones(len(edges), np.bool_)
     keep[rows] = False
-    keep[rows[best[first]]] = True
-    return edges.take(keep)
+    kept = rows[best[first]]
+    keep[kept] = True
+    # an edge that one rule observed by an id is no guess because another rule has it too, with another lag
+    began = np.flatnonzero(~repeats[rows])
+    provenance = edges.provenance.copy()
+    provenance[kept] = np.minimum.reduceat(edges.provenance[rows], began)
+    confidence = edges.confidence.copy()
+    confidence[kept] = np.maximum.reduceat(edges.confidence[rows], began)
+    return replace(edges, provenance=provenance, confidence=confidence).take(keep)
 
 
 def check(graph: DependencyGraph) -> None:

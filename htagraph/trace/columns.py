@@ -18,13 +18,14 @@ from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
     "CHECKED", "MAX_RANKS", "TEXTS", "TYPECODES", "ArgumentColumn", "Device", "Events", "Facts", "Flows", "Group",
-    "GrowingTable", "Interner", "LaneInterner", "SparseColumn", "Trace", "as_array", "extend", "label", "parse_ranks",
+    "GrowingTable", "Interner", "LaneInterner", "NodeDependencies", "SparseColumn", "Trace", "as_array", "extend",
+    "label", "parse_ranks",
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
 TEXTS: Final = frozenset((
-    "collective_name", "concrete_inputs", "device_name", "dtype", "input_dims", "input_type", "pg_desc", "pg_name",
-    "pg_ranks",
+    "collective_name", "concrete_inputs", "copy_direction", "device_name", "dtype", "filled_memory", "input_dims",
+    "input_type", "pg_desc", "pg_name", "pg_ranks", "source_memory", "target_memory",
 ))  # fmt: skip
 """Arguments whose values are texts, by column name: indices into `Trace.names`."""
 CHECKED: Final = Table(
@@ -129,6 +130,23 @@ class Flows:
         return Flows(self.id, self.is_start, self.lane, self.time + base)
 
 
+def _no_events() -> npt.NDArray[np.int32]:
+    return np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeDependencies:
+    """Which nodes of CUDA graphs waited for which, as ids in the file say; one row per dependency of one replay."""
+
+    source: npt.NDArray[np.int32] = field(default_factory=_no_events)
+    """The event that was waited for, as in `Events.index`."""
+    target: npt.NDArray[np.int32] = field(default_factory=_no_events)
+    """The event that waited, as in `Events.index`."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """One rank's recording."""
@@ -155,6 +173,8 @@ class Trace:
     """What the reader of the file's format needs to find an event again; nothing else looks into it."""
     format: str = "kineto"
     """Name of the format in `htagraph.trace.readers.READERS`."""
+    dependencies: NodeDependencies = field(default_factory=NodeDependencies)
+    """Dependencies between nodes of CUDA graphs, where the profiler recorded the graphs' topology."""
 
     def in_categories(self, *wanted: str) -> Mask:
         """Return a mask of the complete events whose category is one of those given."""

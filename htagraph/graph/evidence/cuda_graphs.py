@@ -1,8 +1,9 @@
 """Which launches replay a CUDA graph, and the branches of a graph: which kernels wait for kernels of its other streams.
 
-Traces do not record the dependencies inside a graph. Three things tell them: a graph begins after what its stream did
-before, the stream goes on once all branches are over (capture demands it), and inside, a kernel that starts just as one
-of another stream ends, launch after launch, waits for it.
+Most traces do not record the dependencies inside a graph. Three things tell them: a graph begins after what its stream
+did before, the stream goes on once all branches are over (capture demands it), and inside, a kernel that starts just as
+one of another stream ends, launch after launch, waits for it. Where a trace records the dependencies (`graph_nodes`),
+they take the place of the third.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, joined, run_starts
+from htagraph.core.arrays import Array, Ints, Mask, joined, marked, run_starts
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.graph.evidence.calls import grouped, mixed
+from htagraph.graph.evidence.graph_nodes import NodeWaits
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -33,14 +35,19 @@ class _Alike(NamedTuple):
     end: Ints
 
 
-def graph_branches(job: RecordedJob) -> tuple[Array, Array, Array]:
+def graph_branches(job: RecordedJob, recorded: NodeWaits) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of the waits between streams of CUDA graphs: target waits for source's end.
 
-    Graphs on one stream have none: the order of the stream holds there.
+    Graphs on one stream have none: the order of the stream holds there. Inside a launch with `recorded` waits nothing
+    is guessed.
     """
+    inside = _Recorded.of(job, recorded)
     # the stream that computes most comes first
     places = {rank: {int(lane): i for i, lane in enumerate(lanes)} for rank, lanes in job.calls.lanes.items()}
-    parts = [_waits(job, alike, places[int(job.activities.rank[alike.work[0, 0]])]) for alike in _launched_alike(job)]
+    parts = [
+        _waits(job, alike, places[int(job.activities.rank[alike.work[0, 0]])], inside)
+        for alike in _launched_alike(job, inside)
+    ]
     source, target, confidence = joined(parts, 3)
     acts = job.activities
     possible = (source >= 0) & (target >= 0)
@@ -48,8 +55,31 @@ def graph_branches(job: RecordedJob) -> tuple[Array, Array, Array]:
     return source[possible], target[possible], confidence[possible]
 
 
-def _launched_alike(job: RecordedJob) -> Iterator[_Alike]:
-    """Yield the launches of each graph that uses several streams: same rank, names and streams, in the same order."""
+class _Recorded(NamedTuple):
+    """The waits inside graphs that the recording has, by activity."""
+
+    launch: Mask
+    """Launches that have recorded waits between nodes."""
+    waits: Mask
+    """Kernels and copies that wait for a node of their launch."""
+    awaited: Mask
+    """Kernels and copies that a node of their launch waits for."""
+
+    @staticmethod
+    def of(job: RecordedJob, waits: NodeWaits) -> _Recorded:
+        """Return the masks for recorded waits."""
+        count = len(job.activities)
+        launches = job.activities.cause[waits.target]
+        return _Recorded(
+            marked(launches[launches >= 0], count), marked(waits.target, count), marked(waits.source, count)
+        )
+
+
+def _launched_alike(job: RecordedJob, inside: _Recorded) -> Iterator[_Alike]:
+    """Yield the launches of each graph that uses several streams: same rank, names and streams, in the same order.
+
+    Two launches whose recorded waits differ are not alike.
+    """
     acts, work = job.activities, graph_work(job)
     if not len(work):
         return
@@ -57,27 +87,40 @@ def _launched_alike(job: RecordedJob) -> Iterator[_Alike]:
     first = run_starts(call)
     count = np.diff(np.append(first, len(work)))
     place = np.arange(len(work)) - np.repeat(first, count)
-    shape = np.add.reduceat(mixed(acts.name[work], lane, place), first)
+    shape = np.add.reduceat(mixed(acts.name[work], lane, place, inside.waits[work], inside.awaited[work]), first)
     several = lane[first] != lane[first + count - 1]
-    for rows in grouped(mixed(shape, count, acts.rank[call[first]])):
+    for rows in grouped(mixed(shape, count, acts.rank[call[first]], inside.launch[call[first]])):
         if several[rows[0]]:
             at = work[first[rows][:, None] + np.arange(count[rows[0]])]
             yield _Alike(at, acts.lane[at[0]].astype(np.int64), acts.start[at], acts.end[at])
 
 
-def _waits(job: RecordedJob, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Array, Array]:
+def _waits(
+    job: RecordedJob,
+    alike: _Alike,
+    place: Mapping[int, int],
+    inside: _Recorded,
+) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of the waits in and around the launches of one graph."""
-    inner = list(_inside(alike))
+    is_recorded = bool(inside.launch[job.activities.cause[alike.work[0, 0]]])
+    inner = [] if is_recorded else list(_inside(alike))
     lanes, first = np.unique(alike.lane, return_index=True)
     last = np.append(first[1:], len(alike.lane)) - 1
     main = min((lane for lane in lanes.tolist() if lane in place), key=place.__getitem__)
     at = job.calls.position[job.activities.cause[alike.work[:, 0]]]
     before = job.calls.enqueued.last_before(np.full(len(at), main), at)
     behind = job.calls.enqueued.first_from(np.full(len(at), main), at + 1)
+    if is_recorded:  # a graph begins with the nodes that wait for none, and is over when the nodes that none awaits are
+        first = np.flatnonzero(~inside.waits[alike.work[0]])
+        last = np.flatnonzero(~inside.awaited[alike.work[0]])
     begun = {target for _, target, _ in inner}
     parts = [(alike.work[:, i], alike.work[:, j], sure) for i, j, sure in inner]
-    parts += [(before, alike.work[:, j], Confidence.SEEN) for j in first[lanes != main].tolist() if j not in begun]
-    parts += [(alike.work[:, i], behind, Confidence.SEEN) for i in last[lanes != main].tolist()]
+    branches = (first[alike.lane[first] != main], last[alike.lane[last] != main])
+    parts += [(before, alike.work[:, j], Confidence.SEEN) for j in branches[0].tolist() if j not in begun]
+    parts += [(alike.work[:, i], behind, Confidence.SEEN) for i in branches[1].tolist()]
+    if not parts:  # all nodes that begin or end the graph are on its main stream
+        none = np.zeros(0, np.int64)
+        return none, none, none
     source, target, sure = zip(*parts, strict=True)
     return np.concatenate(source), np.concatenate(target), np.repeat(sure, len(at))
 

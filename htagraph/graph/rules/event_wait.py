@@ -14,6 +14,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import Calls, mixed
 from htagraph.graph.evidence.cuda_graphs import graph_branches
+from htagraph.graph.evidence.graph_nodes import node_waits
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, stream_waits
 from htagraph.graph.evidence.waits import unresolved_waits
@@ -29,7 +30,8 @@ def event_wait(job: RecordedJob) -> Edges:
 
     Ids give both where the trace has cuda_sync rows; else they are inferred, call site by call site. Waits that no
     hypothesis explains are noted in the job, except those on a communication library's own streams and those that no
-    recorded work follows.
+    recorded work follows. Nodes of CUDA graphs wait as the profiler recorded the graph; where it did not, for branches
+    that times show.
     """
     calls, refused = job.calls, Counter[int]()
     known, ranks = _by_ids(calls)
@@ -41,7 +43,9 @@ def event_wait(job: RecordedJob) -> Edges:
             parts += own
     job.refused["event_wait"] = unresolved_waits(job, refused, _UNRESOLVED)
     edges = _edges(calls, StreamWaits.concatenate(parts))
-    edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])
+    recorded = node_waits(job)
+    between_nodes = Edges.of(2 * recorded.source + 1, 2 * recorded.target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED)
+    edges = Edges.concatenate([edges, between_nodes, _inferred(*graph_branches(job, recorded))])
     return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))])
 
 

@@ -39,7 +39,18 @@ from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.tree import Tree
-from htagraph.trace.columns import MAX_RANKS, TEXTS, Device, Events, Facts, Flows, Group, SparseColumn, Trace
+from htagraph.trace.columns import (
+    MAX_RANKS,
+    TEXTS,
+    Device,
+    Events,
+    Facts,
+    Flows,
+    Group,
+    NodeDependencies,
+    SparseColumn,
+    Trace,
+)
 from htagraph.trace.discover import TracePaths, rank_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
@@ -280,8 +291,8 @@ Json: TypeAlias = Any
 _CLASSES: Final[dict[str, type[Any]]] = {
     each.__name__: each
     for each in (
-        Activities, Clock, DependencyGraph, Edges, Flows, Issue, Lane, Matches, SparseColumn, Events, Trace, Tree,
-        Device, Facts, Group,
+        Activities, Clock, DependencyGraph, Edges, Flows, Issue, Lane, Matches, NodeDependencies, SparseColumn, Events,
+        Trace, Tree, Device, Facts, Group,
     )
 }  # fmt: skip
 

@@ -44,7 +44,25 @@ from htagraph.trace.kineto.events import (
 )
 from htagraph.trace.kineto.times import NO_TIME, FractionStyle, completed, numbers_to_ns, report_phases, text_to_ns
 
-__all__ = ["Columns", "add_durations", "add_events", "add_thread_names", "fields_of", "typed"]
+__all__ = [
+    "FIRST_NODE_FLOW",
+    "FORWARD_FLOW",
+    "LAUNCH_FLOW",
+    "Columns",
+    "add_durations",
+    "add_events",
+    "add_thread_names",
+    "fields_of",
+    "is_node_flow",
+    "typed",
+]
+
+FORWARD_FLOW, LAUNCH_FLOW = "fwdbwd", "ac2g"
+"""Categories of flows: from forward to backward operators, and from calls to device work."""
+FIRST_NODE_FLOW = 1 << 40
+"""The least id of flows between nodes of CUDA graphs, which share the category of flows from launches. Source:
+`torch/profiler/_cupti/monitor_trace.py` of PyTorch 2.14.1; ids of launches have 32 bits. Doubled, the flows of the
+first 2⁴⁰ dependencies are taken for flows of launches, which nothing reads."""
 
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
 _ID_LIMIT = int(np.iinfo(np.int64).max) + 1  # ids of flows are int64: what is not below counts as text
@@ -65,7 +83,9 @@ class Columns:
         self.style = FractionStyle()
         self.complete, self.instant = GrowingTable(), GrowingTable()
         self.flow_parts: list[tuple[Array, ...]] = []
-        """Id, is a start, lane, time and time with unpadded fractions of flows."""
+        """Id, is a start, lane, time and time with unpadded fractions of flows from forward to backward operators."""
+        self.node_flow_parts: list[tuple[Array, ...]] = []
+        """The same of flows from node to node of a CUDA graph."""
         self.starts: list[tuple[int, int]] = []
         """Number of the first event of each scanned block, position of its text in the document."""
         self.durations: list[tuple[int, RawEvent]] = []
@@ -145,10 +165,16 @@ class Columns:
 
     def flows(self, extent: Extent) -> Flows:
         """Return the forward-to-backward arrows whose times are no clock errors."""
+        return self._flows(self.flow_parts, extent)
+
+    def node_flows(self, extent: Extent) -> Flows:
+        """Return the arrows between nodes of CUDA graphs whose times are no clock errors."""
+        return self._flows(self.node_flow_parts, extent)
+
+    def _flows(self, parts: list[tuple[Array, ...]], extent: Extent) -> Flows:
         kinds = (np.int64, np.bool_, np.int32, np.int64, np.int64)
         joined = [
-            np.concatenate([part[i] for part in self.flow_parts]) if self.flow_parts else np.zeros(0, kind)
-            for i, kind in enumerate(kinds)
+            np.concatenate([part[i] for part in parts]) if parts else np.zeros(0, kind) for i, kind in enumerate(kinds)
         ]
         good = extent.holds(joined[3], 0 * joined[3])
         ids, is_start, lane, padded, unpadded = (each[good] for each in joined)
@@ -328,19 +354,32 @@ def _in_range(into: Columns, values: list[Any], bulk: BulkField) -> list[int]:
 
 
 def _add_flows(into: Columns, events: list[RawEvent]) -> None:
-    forward = {cat for cat in {event.cat for event in events} if canonical_category(str(cat)) == "fwdbwd"}
-    if not forward:
-        return
-    chosen = [event for event in events if event.cat in forward and event.id is not None]
+    kind_of = {cat: canonical_category(str(cat)) for cat in {event.cat for event in events}}
+    if FORWARD_FLOW in kind_of.values():
+        forward = [event for event in events if kind_of[event.cat] == FORWARD_FLOW and event.id is not None]
+        _add_flow_part(into, into.flow_parts, forward)
+    if LAUNCH_FLOW in kind_of.values():
+        of_launches = [event for event in events if kind_of[event.cat] == LAUNCH_FLOW]
+        between_nodes = [event for event in of_launches if event.id is not None and is_node_flow(event.id)]
+        _add_flow_part(into, into.node_flow_parts, between_nodes)
+
+
+def is_node_flow(written: object) -> bool:
+    """Return True if the id of a launch's flow, as written in the file, says that it leads from node to node."""
+    number = label(written)
+    return isinstance(number, int) and FIRST_NODE_FLOW <= number < _ID_LIMIT
+
+
+def _add_flow_part(into: Columns, parts: list[tuple[Array, ...]], chosen: list[RawEvent]) -> None:
     if not chosen:
         return
     padded, unpadded = _times(into, chosen, "ts")
     good = into.sound(padded, np.zeros(len(chosen), np.int64), lambda key, row: _written(getattr(chosen[row], key)))
-    chosen, padded, unpadded = [chosen[i] for i in np.flatnonzero(good).tolist()], padded[good], unpadded[good]
-    ids = np.array([into.flow_id(event.id) for event in chosen], dtype=np.int64)
-    is_start = np.array([event.ph == "s" for event in chosen], dtype=np.bool_)
-    lanes = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), len(chosen))
-    into.flow_parts.append((ids, is_start, lanes, padded, unpadded))
+    sound = [chosen[i] for i in np.flatnonzero(good).tolist()]
+    ids = np.array([into.flow_id(event.id) for event in sound], dtype=np.int64)
+    is_start = np.array([event.ph == "s" for event in sound], dtype=np.bool_)
+    lanes = _ids(into.lanes, map(attrgetter("pid", "tid"), sound), len(sound))
+    parts.append((ids, is_start, lanes, padded[good], unpadded[good]))
 
 
 @cache

@@ -11,7 +11,16 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.trace.columns import GrowingTable
-from htagraph.trace.kineto.collecting import Columns, add_thread_names, fields_of, typed
+from htagraph.trace.kineto.collecting import (
+    FIRST_NODE_FLOW,
+    FORWARD_FLOW,
+    LAUNCH_FLOW,
+    Columns,
+    add_thread_names,
+    fields_of,
+    is_node_flow,
+    typed,
+)
 from htagraph.trace.kineto.decode import RawEvent, plain_events
 from htagraph.trace.kineto.events import HOST_CALLS, canonical_category
 from htagraph.trace.kineto.scan import events as scan
@@ -23,6 +32,8 @@ __all__ = ["BlockColumns"]
 _DECIMAL, _TRAILING_ZERO = 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
 _START = scan.START, scan.START_SLIP, scan.START_STYLE  # columns of a time and its slip, bits of its fraction's style
 _DURATION = scan.DURATION, scan.DURATION_SLIP, scan.DURATION_STYLE
+_OTHER_FLOW, _FORWARD, _LAUNCH = range(3)
+_FLOW_KINDS = {FORWARD_FLOW: _FORWARD, LAUNCH_FLOW: _LAUNCH}
 _STORED = {scan.FLOAT: np.float64, scan.UNSIGNED: np.uint64}
 
 
@@ -38,7 +49,7 @@ class BlockColumns:
 
     def __init__(self, into: Columns) -> None:
         self._into = into
-        self._names, self._categories, self._processes, self._lanes, self._calls, self._forward = (
+        self._names, self._categories, self._processes, self._lanes, self._calls, self._flows = (
             _Numbers() for _ in range(6)
         )
 
@@ -144,18 +155,34 @@ class BlockColumns:
                 part.add_args(key.field.column, row_of[events[keep]] + np.int32(first), stored)
 
     def _add_flows(self, block: Block, where: Array) -> None:
-        tokens, values = block.categories[where], block.values
-        is_forward = self._forward.of(tokens, lambda token: canonical_category(str(values[token])) == "fwdbwd")
+        kind = self._flows.of(block.categories[where], lambda token: _flow_kind(block.values[token]))
         has_id = block.rows[where, scan.FLAGS] & (scan.ID_IS_NUMBER | scan.ID_IS_SPAN) > 0
-        where = self._sound(block, where[(is_forward == 1) & has_id])
+        self._add_flow_part(self._into.flow_parts, block, where[(kind == _FORWARD) & has_id])
+        of_launches = where[(kind == _LAUNCH) & has_id]
+        as_text = np.flatnonzero(block.rows[of_launches, scan.FLAGS] & scan.ID_IS_SPAN)
+        between_nodes = block.rows[of_launches, scan.ID] >= FIRST_NODE_FLOW
+        between_nodes[as_text] = [is_node_flow(self._written_id(block, row)) for row in of_launches[as_text].tolist()]
+        self._add_flow_part(self._into.node_flow_parts, block, of_launches[between_nodes])
+
+    def _written_id(self, block: Block, row: int) -> object:
+        """Return a flow's id that is not a plain number."""
+        return msgspec.json.decode(span_text(block.text, int(block.rows[row, scan.ID])))
+
+    def _add_flow_part(self, parts: list[tuple[Array, ...]], block: Block, where: Array) -> None:
+        where = self._sound(block, where)
         if not len(where):
             return
         ids = block.rows[where, scan.ID]
         for i in np.flatnonzero(block.rows[where, scan.FLAGS] & scan.ID_IS_SPAN).tolist():
-            ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
+            ids[i] = self._into.flow_id(self._written_id(block, int(where[i])))
         padded, unpadded = self._times(block, where, _START)
         is_start = block.rows[where, scan.PHASE] == ord("s")
-        self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
+        parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
+
+
+def _flow_kind(category: object) -> int:
+    """Return the number of a flow's category; `_OTHER_FLOW` for one that nothing reads."""
+    return _FLOW_KINDS.get(canonical_category(str(category)), _OTHER_FLOW)
 
 
 class _Numbers:

@@ -22,9 +22,11 @@ from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, Tr
 from htagraph.core.tables import described
 from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Facts, Group, Trace
 from htagraph.trace.kept import YEAR_NS, Extent, Frames, Sieve, extent_of, refuse_out_of_range, shifted, valid
+from htagraph.trace.kineto.by_arguments import with_meaning_of_arguments
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import ENVELOPE, BlockDecoder, event_decoder, event_text_decoder, find_events, split
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, canonical_category, parse_event
+from htagraph.trace.kineto.node_flows import node_dependencies
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.times import padded
 from htagraph.trace.remote import TracePath, known_state, path_of
@@ -103,10 +105,11 @@ def columns(  # noqa: PLR0913 - what every reader takes
     add_durations(into)
     into.thin(last=True)
     frames.report(log)
-    table = into.table()
+    table = with_meaning_of_arguments(into.table(), into.names)
     extent = extent_of(table) if sieve is None else sieve.extent
     _refuse_without_times(path, extent, log)
     table, instants, flows = valid(table, extent), valid(into.instants(), extent), into.flows(extent)
+    dependencies = node_dependencies(table, into.node_flows(extent), log, whole=sieve is None)
     lost = extent.outliers + into.instant.count - len(instants)
     log.add("time_outlier", "events hours away from all others (a clock error of the profiler); dropped", lost)
     into.style.report(log)
@@ -125,6 +128,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
         bookmarks={
             STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
         },
+        dependencies=dependencies,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, looked_up
 from htagraph.core.naming import step_number
+from htagraph.core.transfers import DIRECTIONS
 
 __all__ = ["NCCL", "Operator", "collective", "copy_name", "domain_of", "forward_threads", "operator", "steps"]
 
@@ -24,11 +25,6 @@ _STEP: Final = re.compile(
     r"(?:^|[^a-z])(?:step|iter|iteration|batch|microstep|train_?step|training_?step)(?![a-z])", re.IGNORECASE | re.ASCII
 )
 _NCCL_CALL: Final = re.compile(r"p?nccl[A-Z]\w*", re.ASCII)
-_DIRECTIONS: Final = {
-    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
-    11: "HtoD", 12: "DtoH", 13: "DtoD",
-}  # fmt: skip
-"""The words for directions of copies, by CUPTI's numbers; the last three are of unified memory."""
 _NAMED_STEPS, _ANY_STEPS = 0.5, 0.9
 """Shares of the time from a rank's first launch to its last that ranges cover which are steps: by their names, or by
 nothing else. Chosen: steps follow each other, and recordings begin and end between them. Doubled, nothing is a step."""
@@ -41,7 +37,7 @@ def copy_name(kind: int, source: str, target: str) -> str:
         >>> copy_name(1, "Pinned", "Device")
         'Memcpy HtoD (Pinned -> Device)'
     """
-    return f"Memcpy {_DIRECTIONS.get(kind, 'Unknown')} ({source} -> {target})"
+    return f"Memcpy {DIRECTIONS.get(kind, 'Unknown')} ({source} -> {target})"
 
 
 class Operator(NamedTuple):

@@ -14,6 +14,7 @@ import htagraph as hg
 from htagraph import EdgeKind
 from htagraph.graph.evidence import cuda_graphs as module
 from htagraph.graph.evidence.cuda_graphs import _Alike, graph_branches, graph_launches
+from htagraph.graph.evidence.graph_nodes import node_waits
 from htagraph.graph.tolerances import LIMITS
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 from tests.waiting import by_hand
@@ -41,7 +42,7 @@ def replayed(count: int, side: float = 40, *, main: float = 20) -> list[Json]:
 
 def pairs(events: list[Json]) -> dict[tuple[str, str], int]:
     job = by_hand(events)
-    source, target, sure = (column.tolist() for column in graph_branches(job))
+    source, target, sure = (column.tolist() for column in graph_branches(job, node_waits(job)))
     name = [job.names[code] for code in job.activities.name]
     return {(name[u], name[v]): certain for u, v, certain in zip(source, target, sure, strict=True)}
 

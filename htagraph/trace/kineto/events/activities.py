@@ -7,6 +7,7 @@ from decimal import Decimal
 from htagraph.trace.kineto.events.base import (
     CALL_TEXT,
     INTEGER,
+    TEXT,
     UNSIGNED,
     ActivityArgs,
     Address,
@@ -26,7 +27,8 @@ from htagraph.trace.kineto.events.base import (
 
 __all__ = [
     "CpuOp", "CpuOpArgs", "CudaEvent", "CudaEventArgs", "CudaSync", "CudaSyncArgs", "DriverCall", "GlowRuntime",
-    "GpuMemcpy", "GpuMemset", "GpuUserAnnotation", "GpuWorkArgs", "HpuOp", "Kernel", "KernelArgs", "MemoryArgs",
+    "GpuMemcpy", "GpuMemset", "GpuUserAnnotation", "GpuWorkArgs", "GraphEventNode", "GraphHostNode", "GraphNodeArgs",
+    "HpuOp", "Kernel", "KernelArgs", "MemoryArgs",
     "MemoryEvent", "MtiaCcpArgs", "MtiaCcpEvent", "MtiaInsight", "MtiaRuntime", "MtiaRuntimeArgs", "Occupancy",
     "OpArgs", "OutOfMemory", "Overhead", "OverheadArgs", "PrivateUse1Driver", "PrivateUse1Runtime",
     "PythonFunction", "PythonFunctionArgs", "RangeProfiler", "RecordArgs", "RuntimeArgs", "RuntimeCall",
@@ -200,6 +202,11 @@ class GpuWorkArgs(DeviceArgs):
     graph_node_id: Int | None = arg(
         "graph node id", "Id of the node in the CUDA graph; 0 if launched outside one", store=INTEGER
     )
+    original_stream: Int | None = arg(
+        "original_stream",
+        "Stream that ran a node of a CUDA graph, where `stream` is the logical lane that the node is shown on",
+        store=INTEGER,
+    )
     channel: Int | None = arg("channel", "Hardware channel")
     channel_type: Int | None = arg("channel_type", "CUPTI's type of the hardware channel")
     kind: str | None = arg("kind", "Kind of work (ROCm), such as Dispatch Kernel or HtoD")
@@ -279,12 +286,47 @@ class TransferArgs(GpuWorkArgs):
     to_context: Int | None = arg("toContext", "Context a peer copy writes")
     l0_call: str | None = arg("l0 call", "Function of Level Zero (XPU)")
     memory_operation_id: Int | None = arg("memory opration id", "Id of the operation (XPU)")
+    copy_direction: str | None = arg(
+        "copy kind", "Direction of a copy (CUPTI backend of PyTorch 2.14), such as HtoD, or CUPTI's number", store=TEXT
+    )
+    source_memory: str | None = arg(
+        "src kind", "Kind of memory that a copy reads (the same), such as pinned, or CUPTI's number", store=TEXT
+    )
+    target_memory: str | None = arg(
+        "dst kind", "Kind of memory that a copy writes (the same), such as device, or CUPTI's number", store=TEXT
+    )
+    filled_memory: str | None = arg(
+        "memory kind", "Kind of memory that a memset writes (the same): CUPTI's number", store=TEXT
+    )
+    flags: Int | None = arg("flags", "CUPTI's flags of the copy or memset; 1 is asynchronous")
+    value: Int | None = arg("value", "Value that a memset writes")
 
 
 GpuMemcpy = event_model(
     "GpuMemcpy", TransferArgs, "A copy on a stream, such as `Memcpy HtoD (Pageable -> Device)`.", "gpu_memcpy"
 )
 GpuMemset = event_model("GpuMemset", TransferArgs, "A fill of device memory on a stream.", "gpu_memset")
+
+
+class GraphNodeArgs(GpuWorkArgs):
+    """Arguments of `GraphEventNode` and `GraphHostNode`."""
+
+    cuda_event: str | None = arg("cuda event", "Handle of the event that the node records, as hexadecimal text")
+    host_process: Int | None = arg("host process", "Process that ran the callback")
+    host_thread: Int | None = arg("host thread", "Thread that ran the callback")
+    host_function: str | None = arg("host fn", "Name of the callback")
+    host_function_address: str | None = arg("host fn addr", "Address of the callback, as hexadecimal text")
+
+
+GraphEventNode = event_model(
+    "GraphEventNode",
+    GraphNodeArgs,
+    "A node of a CUDA graph that records an event; it takes no time.",
+    "graph_event_node",
+)
+GraphHostNode = event_model(
+    "GraphHostNode", GraphNodeArgs, "A node of a CUDA graph that runs a callback on the host.", "graph_host_node"
+)
 GpuUserAnnotation = event_model(
     "GpuUserAnnotation",
     DeviceArgs,

@@ -268,10 +268,10 @@ def test_an_event_without_phase_is_refused() -> None:
 def test_columns_are_those_that_the_bulk_path_needs() -> None:
     integers = """
         correlation external_id stream device bytes sequence_number fwd_thread_id wait_on_stream wait_on_record
-        graph_id graph_node_id in_msg_nelems out_msg_nelems group_size seq src_rank dst_rank
+        graph_id graph_node_id original_stream in_msg_nelems out_msg_nelems group_size seq src_rank dst_rank
         total_allocated total_reserved device_type device_id alloc_bytes
     """
-    strings = "collective_name dtype pg_name pg_desc pg_ranks"
+    strings = "collective_name copy_direction dtype filled_memory pg_name pg_desc pg_ranks source_memory target_memory"
     expected = (
         dict.fromkeys(integers.split(), "int64")
         | dict.fromkeys(["comms_id", "addr"], "uint64")
