@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, sums_by
-from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -93,7 +93,7 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     gap[earlier] = GapKind.TRACE_HEAD
     activity = np.where(owner >= 0, owner, target)
     region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
-    beside = (kind == EdgeKind.STREAM) & (owner >= 0)  # the time that the owner ran before the next one started
+    beside = of_kinds(kind, edges_with("starts")) & (owner >= 0)  # the owner ran until the next one started
     return Segments(
         start=bounds[keep], length=np.diff(bounds)[keep], activity=activity,
         place=_places(graph, target), target=target,
