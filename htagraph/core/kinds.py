@@ -186,7 +186,7 @@ EDGES: Final = {
     EdgeKind.AUTOGRAD: EdgeMeaning(GapKind.HOST_UNTRACED, "waiting", "", "threads"),
     EdgeKind.STEP: EdgeMeaning(GapKind.OTHER, "waiting", "", "two_clocks"),
     EdgeKind.USER: EdgeMeaning(GapKind.OTHER, "waiting", "", "work threads"),
-    EdgeKind.EVENT_WAIT: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "early starts work waits"),
+    EdgeKind.EVENT_WAIT: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "starts work waits"),
     EdgeKind.HOST_SYNC: EdgeMeaning(
         GapKind.SYNC_RETURN, "sync", "sync", "blocking early device_wait two_clocks work waits"
     ),

@@ -48,10 +48,7 @@ def _edges(job: RecordedJob) -> Edges:
 def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_paths: bool = False) -> DependencyGraph:
     """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
     edges, dropped = acyclic(job, fitting[0])
-    if not are_paths:
-        edges, more_dropped = _with_held_up(job, latency(job, edges))
-        dropped += more_dropped
-    edges = settle(job, edges)
+    edges = settle(job, edges if are_paths else held_up(job, latency(job, edges)))
     refused = fitting[1] + tuple(issue for _, each in sorted(job.refused.items()) for issue in each)  # in any order
     issues = job.issues + refused + dropped + (() if are_paths else _uncertain(edges))
     columns = [edges]
@@ -60,12 +57,6 @@ def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_pa
         job.activities, columns.pop(), names=job.names, lanes=job.lanes, traces=job.traces, issues=issues,
         clocks=job.clocks, matches=job.matches,
     )  # fmt: skip
-
-
-def _with_held_up(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
-    """Return the edges with those to work that other work of its device held up, and what was dropped as issues."""
-    more = held_up(job, edges)
-    return acyclic(job, Edges.concatenate([edges, more])) if len(more) else (edges, ())
 
 
 def _uncertain(edges: Edges) -> tuple[Issue, ...]:

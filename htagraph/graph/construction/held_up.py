@@ -1,4 +1,4 @@
-"""Edges to device work that starts late, for no recorded reason, while its device runs other work.
+"""Edges to device work that starts late for no recorded reason while its device runs other work.
 
 A device runs the work of several streams at once, as far as there is room. Work that was ready and did not start while
 other streams were at work was held up by them, or waited for them in a way that was not recorded.
@@ -6,60 +6,61 @@ other streams were at work was held up by them, or waited for them in a way that
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, marked
-from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.arrays import Array, Ints, looked_up
+from htagraph.core.intervals import union
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.tolerances import LIMITS, Confidence
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["held_up"]
 
 _NEVER = np.iinfo(np.int64).min // 2
 """Before any recorded moment, ns; no threshold, and differences from it stay within int64."""
-_FOREVER = np.iinfo(np.int64).max // 2
-"""Longer than any recorded time, ns; no threshold."""
 
 
-class _Near(NamedTuple):
-    """The ends of a device's work around some moments; a distance is `_FOREVER` where there is no such end."""
+class _Delays(NamedTuple):
+    """By how much work starts later because its device ran other work, one row each."""
 
-    before: Ints
-    """The work that ended last."""
-    since_ns: Ints
-    """How long ago that was."""
-    after: Ints
-    """The work that is running and ends next, collectives left out: their end depends on other ranks."""
-    until_ns: Ints
-    """How long until then."""
+    work: Ints
+    """The work that starts late."""
+    busy_ns: Ints
+    """How long the device ran other work between the moment that the edges allow and the start."""
+    by: Ints
+    """The other work that ended, or ends, last; communication only where there is nothing else."""
 
 
 def held_up(job: RecordedJob, edges: Edges) -> Edges:
-    """Return an edge to each start of device work that comes late while other streams of its device are at work.
+    """Return the edges, with the time that other work of the device held up the start of work as this work's own.
 
-    Work that starts when other work ends, give or take a tenth of the time for which it was ready, waited for that end:
-    it starts a bit earlier where the last blocks of a kernel leave room. Where no end is near, the time until the start
-    is that of the work that runs meanwhile, and where none runs any more, the latest end is the last that can have been
-    waited for.
-
-    These dependencies are little more than guesses, so predictions are made without them too.
+    That is the time in which the device was at work, of the time for which a start comes later than all edges allow. It
+    becomes part of the lag of the binding edge, and its owner is the other work: the start comes sooner if this becomes
+    faster. Time in which the device ran nothing stays a gap.
     """
     acts = job.activities
-    work = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK))
-    if not len(work):
-        return edges.take(slice(0, 0))
     allowed = _allowed(job, edges)
-    late = acts.start - allowed > _usual_delays(job, edges, allowed)
-    late &= marked(work, len(acts)) & (allowed > _NEVER)
-    device = np.array([lane.device for lane in job.lanes], np.int64)[acts.lane[work]]
-    place = acts.rank[work].astype(np.int64) << 32 | (device + 1)
-    work = work[np.lexsort((acts.start[work], place))]
-    places = np.sort(place)
-    of_devices = np.split(work, np.flatnonzero(np.diff(places)) + 1)
-    return Edges.concatenate([edges.take(slice(0, 0)), *(_on_device(job, rows, late, allowed) for rows in of_devices)])
+    late = job.time[0::2] - allowed > _usual_delays(job, edges, allowed)
+    late &= (allowed > _NEVER) & of_kinds(acts.kind, DEVICE_WORK)
+    if not late.any():
+        return edges
+    parts = [_delays(job, rows, rows[late[rows]], allowed) for rows in _by_device(job)]
+    delayed = np.concatenate([part.work for part in parts])
+    order = np.argsort(delayed)
+    busy = np.concatenate([part.busy_ns for part in parts])[order]
+    by = np.concatenate([part.by for part in parts])[order]
+    delayed = delayed[order]
+    into = np.flatnonzero((edges.target & 1 == 0) & np.isin(edges.target >> 1, delayed))
+    into = into[job.moment(edges.source[into]) + edges.lag[into] == allowed[edges.target[into] >> 1]]
+    lag = edges.lag.copy()
+    owner = edges.activity.copy()
+    lag[into] += looked_up(delayed, busy, edges.target[into] >> 1, 0)
+    owner[into] = looked_up(delayed, by, edges.target[into] >> 1, -1)
+    return replace(edges, lag=lag, activity=owner)
 
 
 def _allowed(job: RecordedJob, edges: Edges) -> Ints:
@@ -84,70 +85,46 @@ def _usual_delays(job: RecordedJob, edges: Edges, allowed: Ints) -> Ints:
     return delays
 
 
-def _on_device(job: RecordedJob, rows: Ints, late: Mask, allowed: Ints) -> Edges:
-    """Return the edges on one device, given its work in the order of starts."""
+def _by_device(job: RecordedJob) -> list[Ints]:
+    """Return the kernels, copies and sets of each device, in the order of their starts."""
     acts = job.activities
-    targets = rows[late[rows]]
-    begins = acts.start[targets]
-    ready = begins - allowed[targets]
-    near = _near(job, rows, begins)
-    window = ready // LIMITS.times_window
-    follows = (near.since_ns <= window) | (near.until_ns <= window)
-    is_after = follows & (near.until_ns <= near.since_ns)
-    running, is_running = _running(job, rows, begins)
-    runs_on = ~follows & is_running
-    ended = ~is_after & ~runs_on & (near.since_ns < ready)
-    return Edges.concatenate(
-        [
-            _waits(2 * near.after[is_after] + 1, 2 * targets[is_after], -near.until_ns[is_after]),
-            _waits(2 * near.before[ended] + 1, 2 * targets[ended], np.where(follows, near.since_ns, 0)[ended]),
-            _waits(
-                2 * running[runs_on],
-                2 * targets[runs_on],
-                (begins - acts.start[running])[runs_on],
-                activity=running[runs_on],
-            ),
-        ]
-    )
+    work = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK))
+    devices = np.array([lane.device for lane in job.lanes], np.int64)[acts.lane[work]]
+    place = acts.rank[work].astype(np.int64) << 32 | (devices + 1)
+    order = np.lexsort((job.time[2 * work], place))
+    return np.split(work[order], np.flatnonzero(np.diff(place[order])) + 1)
 
 
-def _near(job: RecordedJob, rows: Ints, begins: Ints) -> _Near:
-    """Return the ends around moments at which work starts, given the work of a device."""
+def _delays(job: RecordedJob, rows: Ints, late: Ints, allowed: Ints) -> _Delays:
+    """Return the delays of late work on one device, given all of its work in the order of starts."""
     acts = job.activities
-    by_end = rows[np.argsort(acts.end[rows], kind="stable")]
-    ends = acts.end[by_end]
-    later = np.searchsorted(ends, begins, side="right")
-    before = by_end[np.maximum(later - 1, 0)]
-    after = np.full(len(begins), -1)
-    until = np.full(len(begins), _FOREVER)
-    for step in range(LIMITS.nearest_ends):
-        candidate = by_end[np.minimum(later + step, len(by_end) - 1)]
-        fits = (after < 0) & (acts.start[candidate] < begins) & (acts.end[candidate] > begins)
-        fits &= acts.kind[candidate] != ActivityKind.COMMUNICATION
-        after = np.where(fits, candidate, after)
-        until = np.where(fits, acts.end[candidate] - begins, until)
-    has_ended = (later > 0) & (acts.start[before] < begins)
-    return _Near(before, np.where(has_ended, begins - acts.end[before], _FOREVER), after, until)
+    busy = _busy_before(job, rows, job.time[2 * late]) - _busy_before(job, rows, allowed[late])
+    delayed = late[busy > 0]
+    busy = busy[busy > 0]
+    by = _ends_last(job, rows, delayed)
+    computes = rows[acts.kind[rows] != ActivityKind.COMMUNICATION]
+    if len(computes):
+        by_computation = _ends_last(job, computes, delayed)
+        runs_meanwhile = (by_computation >= 0) & (job.time[2 * by_computation + 1] > allowed[delayed])
+        by = np.where(runs_meanwhile, by_computation, by)
+    return _Delays(delayed, busy, by)
 
 
-def _running(job: RecordedJob, rows: Ints, begins: Ints) -> tuple[Ints, Mask]:
-    """Return (the work that started before each moment and ends last, whether it still runs then)."""
-    acts = job.activities
-    end = acts.end[rows]
+def _busy_before(job: RecordedJob, rows: Ints, moments: Array) -> Ints:
+    """Return for how long a device was at work before each moment, ns."""
+    begin, end = union(job.time[2 * rows], job.time[2 * rows + 1])
+    if not len(begin):
+        return np.zeros(len(moments), np.int64)
+    total = np.concatenate(([0], np.cumsum(end - begin)))
+    place = np.searchsorted(begin, moments, side="right")
+    over = np.maximum(0, end[np.maximum(place - 1, 0)] - moments)
+    return np.asarray(total[place] - np.where(place > 0, over, 0))
+
+
+def _ends_last(job: RecordedJob, rows: Ints, work: Ints) -> Ints:
+    """Return which of the rows, ordered by start, ends last of those that started before some work; -1 for none."""
+    end = job.time[2 * rows + 1]
     busy_until = np.maximum.accumulate(end)
     ends_last = np.maximum.accumulate(np.where(end == busy_until, np.arange(len(rows)), 0))
-    place = np.searchsorted(acts.start[rows], begins) - 1
-    last = rows[ends_last[np.maximum(place, 0)]]
-    return last, (place >= 0) & (acts.end[last] > begins)
-
-
-def _waits(source: Array, target: Array, lag: Array, *, activity: Array | int = -1) -> Edges:
-    return Edges.of(
-        source,
-        target,
-        lag,
-        EdgeKind.EVENT_WAIT,
-        Provenance.INFERRED,
-        activity=activity,
-        confidence=Confidence.POSSIBLE,
-    )
+    place = np.searchsorted(job.time[2 * rows], job.time[2 * work]) - 1
+    return np.where(place >= 0, rows[ends_last[np.maximum(place, 0)]], -1)
