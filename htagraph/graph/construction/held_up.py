@@ -76,11 +76,11 @@ def _usual_delays(job: RecordedJob, edges: Edges, allowed: Ints) -> Ints:
 
     After the work before it on its stream, that is a few usual pauses of the stream.
     """
-    after_work = np.flatnonzero((edges.kind == EdgeKind.STREAM) & (edges.lag > 0) & (edges.activity < 0))
+    after_work = np.flatnonzero((edges.kind == EdgeKind.STREAM) & (edges.source & 1 == 1) & (edges.lag >= 0))
     target = edges.target[after_work] >> 1
     binds = job.moment(edges.source[after_work]) + edges.lag[after_work] == allowed[target]
     delays = np.full(len(allowed), LIMITS.long_pause_ns)
-    pauses = LIMITS.times_usual * edges.lag[after_work[binds]]
+    pauses = LIMITS.times_usual * np.maximum(LIMITS.resolution_ns, edges.lag[after_work[binds]])
     delays[target[binds]] = np.minimum(LIMITS.long_pause_ns, pauses)
     return delays
 

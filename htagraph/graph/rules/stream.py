@@ -133,16 +133,31 @@ def _just_launched(job: RecordedJob, work: Ints) -> Mask:
 def _usual_pauses(job: RecordedJob) -> dict[int, int]:
     """Return the usual pause, ns, by stream; a stream with too few pauses gets the median of the other streams."""
     acts = job.activities
-    by_stream = {int(acts.lane[lane[0]]): _pauses(job, lane) for lane in acts.by_stream()}
+    by_device: dict[tuple[int, int], list[Ints]] = {}
+    for lane in acts.by_stream():
+        stream_lane = job.lanes[int(acts.lane[lane[0]])]
+        by_device.setdefault((stream_lane.rank, stream_lane.device), []).append(lane)
+    by_stream = {}
+    for lanes in by_device.values():
+        work = np.concatenate(lanes)
+        work = work[np.argsort(acts.start[work], kind="stable")]
+        by_stream |= {int(acts.lane[lane[0]]): _pauses(job, lane, work) for lane in lanes}
     known = {lane: int(np.median(pauses)) for lane, pauses in by_stream.items() if len(pauses) >= LIMITS.few}
     others = int(np.median(list(known.values()))) if known else LIMITS.pause_ns
     return {lane: known.get(lane, others) for lane in by_stream}
 
 
-def _pauses(job: RecordedJob, lane: Array) -> Array:
-    """Return the short pauses, ns, before kernels and copies of a stream that were already queued."""
+def _pauses(job: RecordedJob, lane: Ints, work: Ints) -> Ints:
+    """Return the short pauses, ns, before kernels and copies of a stream that were already queued.
+
+    `work` is all work of the device by start: a pause into which other work falls may be longer for this reason.
+    """
     acts = job.activities
-    pause = acts.start[lane[1:]] - acts.end[lane[:-1]]
+    begin = acts.end[lane[:-1]]
+    end = acts.start[lane[1:]]
     call = acts.cause[lane[1:]]
-    queued = (call >= 0) & (acts.start[call] + LIMITS.queued_ns < acts.end[lane[:-1]])
-    return pause[queued & (pause >= 0) & (pause < LIMITS.long_pause_ns)]
+    queued = (call >= 0) & (acts.start[call] + LIMITS.queued_ns < begin)
+    first_inside = work[np.minimum(np.searchsorted(acts.start[work], begin), len(work) - 1)]
+    is_filled = (acts.start[first_inside] >= begin) & (acts.end[first_inside] <= end) & (acts.start[first_inside] < end)
+    pause = end - begin
+    return np.asarray(pause[queued & ~is_filled & (pause >= 0) & (pause < LIMITS.long_pause_ns)])
