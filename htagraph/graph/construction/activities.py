@@ -123,7 +123,10 @@ def _names_of_work(trace: Trace, kind: Array, is_activity: Mask, log: IssueLog) 
     rows = np.flatnonzero(is_activity & _on_device(kind) & _IS_WORK[kind])
     launched = table.arg("correlation")[rows] > 0
     names = np.zeros(len(table), np.bool_)
-    names[rows] = names_of_work(table.lane[rows], table.start[rows], table.end[rows], launched)
+    on_host = marked(table.name[is_activity & ~_on_device(kind)], len(trace.names))
+    names[rows] = names_of_work(
+        table.lane[rows], table.start[rows], table.end[rows], launched, on_host[table.name[rows]]
+    )
     detail = "events of a device within one another: one of them is the work, the others only name it; left out"
     log.add("device_rows_nested", detail, int(names.sum()))
     return names
