@@ -29,9 +29,12 @@ RANKS = Table(
     "Idle device time by cause",
     Col("rank", "int64"),
     Col("cause", "str"),
-    Col("idle_us", doc="a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
+    Col("idle_us", doc="the rows of a rank with one device sum to ``idle_us`` of `temporal_breakdown`"),
     Col("count", "int64", "number of pauses"),
-    Col("share_percent", doc="share of the time from the rank's first to its last device work; NaN if that time is 0"),
+    Col(
+        "share_percent",
+        doc="share of the time from the devices' first to their last work; NaN if that time is 0",
+    ),
 )
 
 
@@ -42,9 +45,9 @@ def idle_breakdown(
 ) -> pd.DataFrame:
     """Return how long each stream, or each rank, was idle between its first and its last device work, by cause.
 
-    A stream is idle from the end of all its earlier work to the start of the next; a rank is idle while none of its
-    streams runs anything. The cause of a pause follows from the binding edge into the kernel (or copy) that ends the
-    pause: the edge that allowed this kernel to start last.
+    A stream is idle from the end of all its earlier work to the start of the next; a device is idle while none of its
+    streams runs anything, and a rank as long as its devices are, summed. The cause of a pause follows from the binding
+    edge into the kernel (or copy) that ends the pause: the edge that allowed this kernel to start last.
 
     - ``host_wait``: the LAUNCH edge is binding, or the launch call was still running for most of the pause: the host
       enqueued the kernel too late.
@@ -55,7 +58,7 @@ def idle_breakdown(
     Args:
         graph: the job.
         by: ``"stream"``: one row per stream and cause. ``"rank"``: one row per rank and cause; a stream that waits
-            while another stream of the rank runs is not idle.
+            while another stream of the device runs is not idle.
         kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
@@ -80,13 +83,18 @@ def idle_breakdown(
     """
     check_choice("by", by, ("stream", "rank"))
     table, pauses = (TABLE, graph.pauses) if by == "stream" else (RANKS, graph.device_pauses)
-    count = len(pauses.places)
+    places, group_of, window = pauses.places, np.arange(len(pauses.places)), pauses.window
+    if by == "rank":
+        places, group_of = np.unique(pauses.places[:, :1], axis=0, return_inverse=True)
+        group_of = group_of.ravel()
+        window = np.bincount(group_of, pauses.window, len(places))
+    count = len(places)
     some = np.flatnonzero(pauses.length)
-    group = pauses.place[some] * len(CAUSES) + pauses.causes(kernel_pause_us)[some]
+    group = group_of[pauses.place[some]] * len(CAUSES) + pauses.causes(kernel_pause_us)[some]
     idle = summed(pauses.length[some], group, count * len(CAUSES))
-    of_stream = np.bincount(pauses.place, pauses.length, count)  # exact: sums of ns below 2^53
-    whole = np.repeat(of_stream if by == "stream" else pauses.window, len(CAUSES))
-    keys = dict(zip(table.types, np.repeat(pauses.places, len(CAUSES), axis=0).T, strict=False))
+    of_stream = np.bincount(group_of[pauses.place], pauses.length, count)  # exact: sums of ns below 2^53
+    whole = np.repeat(of_stream if by == "stream" else window, len(CAUSES))
+    keys = dict(zip(table.types, np.repeat(places, len(CAUSES), axis=0).T, strict=False))
     figures = {
         "cause": np.tile(np.array(CAUSES, object), count), "idle_us": idle["sum"] / 1000, "count": idle["count"],
         "mean_us": np.nan_to_num(idle["mean"]) / 1000, "max_us": np.nan_to_num(idle["max"]) / 1000,

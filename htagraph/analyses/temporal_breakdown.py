@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import work_of
+from htagraph.graph.measures.own_time import Work, devices_of, work_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["temporal_breakdown"]
@@ -17,7 +21,7 @@ __all__ = ["temporal_breakdown"]
 TABLE = Table(
     "Time by rank",
     Col("rank", "int64"),
-    Col("executor", "str", '``"device"`` or ``"host"``'),
+    Col("executor", "str", '``"device"``, ``"device 1"`` for one of several, or ``"host"``'),
     Col("window_us computation_us exposed_communication_us exposed_memory_us other_us idle_us"),
     Col(
         "computation_percent exposed_communication_percent exposed_memory_percent other_percent idle_percent",
@@ -28,7 +32,7 @@ TABLE = Table(
 
 @described(TABLE)
 @rank_by_rank
-def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
+def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] = "device") -> pd.DataFrame:
     """Return the parts of each rank's window, from its first to its last device work, which sum to it exactly.
 
     Computation is the time in which a computation kernel runs on any stream. Communication counts only while no
@@ -38,9 +42,14 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
 
     Args:
         graph: the job.
+        by: ``"device"``: one row per device of a rank, as a process may use several; their windows are the rank's.
+            ``"rank"``: one row per rank, which is idle while none of its devices runs anything.
 
     Returns:
-        One row per rank: {columns}.
+        One row per rank and device, and one per rank without device work: {columns}.
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
@@ -51,12 +60,14 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
 
     Source: HTA's temporal breakdown, with its non-compute time split by what was exposed.
     """
-    rows = [_row(graph, rank) for rank in graph.ranks]
+    check_choice("by", by, ("device", "rank"))
+    works = {rank: _works(graph, rank, apart=by == "device") for rank in graph.ranks}
+    rows = [_row(work) for of_rank in works.values() for work in of_rank]
     executors = [executor for executor, _ in rows]
     window, *parts = np.array([times for _, times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
     some = np.where(window > 0, window, np.nan)
     return TABLE.frame({
-        "rank": graph.ranks, "executor": executors, "window_us": window,
+        "rank": [rank for rank, of_rank in works.items() for _ in of_rank], "executor": executors, "window_us": window,
         **{f"{part}_us": us for part, us in zip(_PARTS, parts, strict=True)},
         **{f"{part}_percent": 100 * us / some for part, us in zip(_PARTS, parts, strict=True)},
     })  # fmt: skip
@@ -66,8 +77,16 @@ _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "id
 _PRECEDENCE = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
-def _row(graph: DependencyGraph, rank: int) -> tuple[str, list[int]]:
-    work = work_of(graph, rank)
+def _works(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
+    """Return the work of a rank, or that of each of its devices if these count apart and are several."""
+    devices = devices_of(graph, rank)
+    if not apart or len(devices) < 2:
+        return [work_of(graph, rank)]
+    whole = work_of(graph, rank)
+    return [replace(work_of(graph, rank, device), start=whole.start, end=whole.end) for device in devices]
+
+
+def _row(work: Work) -> tuple[str, list[int]]:
     covered = work.by_kind[_PRECEDENCE[0]]
     parts = [length(covered)]
     for kind in _PRECEDENCE[1:]:

@@ -182,7 +182,7 @@ EDGES: Final = {
     EdgeKind.HOST_ORDER: EdgeMeaning(GapKind.HOST_UNTRACED, "host", "", "lane between no_wait"),
     EdgeKind.BODY: EdgeMeaning(GapKind.SYNC_RETURN, "waiting", "", "lane no_wait own"),
     EdgeKind.LAUNCH: EdgeMeaning(GapKind.LAUNCH_EXCESS, "launch", "launch", "launch enqueued starts no_wait"),
-    EdgeKind.STREAM: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "lane enqueued starts work"),
+    EdgeKind.STREAM: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "lane early enqueued starts work"),
     EdgeKind.AUTOGRAD: EdgeMeaning(GapKind.HOST_UNTRACED, "waiting", "", "threads"),
     EdgeKind.STEP: EdgeMeaning(GapKind.OTHER, "waiting", "", "two_clocks"),
     EdgeKind.USER: EdgeMeaning(GapKind.OTHER, "waiting", "", "work threads"),

@@ -56,9 +56,9 @@ _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "w
 
 
 def idle_times(results: Results) -> pd.DataFrame:
-    """Return how long each rank's device is idle in the steps, or from its first work to its last without steps.
+    """Return how long each device of a rank is idle in the steps, or from its first work to its last without steps.
 
-    One row per rank and cause; start-up is left out. Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``,
+    One row per rank, device and cause; start-up is left out. Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``,
     ``lead_us`` and ``trail_us``: how much of the steps comes before the first device work and after the last, which
     then wait for the host; not where earlier work was running.
     """
@@ -66,8 +66,12 @@ def idle_times(results: Results) -> pd.DataFrame:
     acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
     earlier = {issue.rank for issue in graph.issues if issue.what == "queued_behind_earlier_work"}
     causes = pauses.causes()
-    for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
+    ranks = results.busy.loc[results.busy["executor"] != "host", "rank"]
+    ordinals = np.array([lane.device for lane in graph.lanes], np.int64)
+    for place in np.flatnonzero(np.isin(pauses.places[:, 0], ranks)).tolist():
+        rank, device = pauses.places[place].tolist()
         every = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
+        every = every[ordinals[acts.lane[every]] == device]
         work, steps = every[acts.on_device[every]], np.arange(*np.searchsorted(spans.rank, (rank, rank + 1)))
         first, last = int(graph.time[2 * work].min()), int(graph.time[2 * work + 1].max())
         marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
@@ -79,7 +83,7 @@ def idle_times(results: Results) -> pd.DataFrame:
             for low, high in ((start, first), (last, stop))
         )
         window = stop - start - length_of(started)
-        own = np.arange(*np.searchsorted(pauses.place, np.searchsorted(pauses.places[:, 0], (rank, rank + 1))))
+        own = np.arange(*np.searchsorted(pauses.place, (place, place + 1)))
         for at, cause in enumerate(CAUSES):
             of_cause = own[causes[own] == at]
             begin, outside = pauses.begin[of_cause], (lead + trail) * (cause == "host_wait")
@@ -92,7 +96,7 @@ def idle_times(results: Results) -> pd.DataFrame:
 def device_use(results: Results) -> str:
     """Return how busy devices are, and how much of that they only communicate, as a part of a sentence."""
     table = idle_times(results)
-    window, who = table["window_us"].sum() / len(CAUSES), "devices" if table["rank"].nunique() > 1 else "device"
+    window, who = table["window_us"].sum() / len(CAUSES), "devices" if len(table) > len(CAUSES) else "device"
     if not window:
         return ""
     text = f", {who} busy {share_text(100 * (1 - table['idle_us'].sum() / window))}"

@@ -160,7 +160,7 @@ class Results:
     def computes(self) -> bool:
         """Whether devices work nearly all the time, so that a host which is nearly as slow is not what bounds."""
         parts = ["computation_us", "exposed_memory_us", "other_us"]  # the last frames work that was not recorded
-        works = self.busy.loc[self.busy["executor"] == "device", parts].sum(axis=1)
+        works = self.busy.loc[self.busy["executor"] != "host", parts].sum(axis=1)
         return len(works) > 0 and works.mean() >= LIMITS.nearly_all * window_us(self.graph)
 
     @cached_property

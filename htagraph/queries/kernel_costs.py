@@ -297,7 +297,11 @@ def _say_sizes(graph: DependencyGraph, rows: Ints, moved: Array) -> None:
 
 
 def device_name(graph: DependencyGraph, rank: int) -> str:
-    """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
+    """Return the name of the device that a rank used; empty if unknown or unused.
+
+    Where its number is not listed (AMD's files number devices of the host, and list those that the process sees), it is
+    the kind of all listed devices, if they are of one kind.
+    """
     trace, acts = graph.traces.get(rank), graph.activities
     of_rank = acts.of_rank(rank)
     said = acts.arg("device_name")[of_rank] if trace is None else np.zeros(0, np.int64)
@@ -307,7 +311,9 @@ def device_name(graph: DependencyGraph, rank: int) -> str:
     if trace is None or not used:
         return ""
     named = [(each.id, each.name) for each in trace.facts.devices if each.name]
-    return next((name for number, name in named if number in used), named[0][1] if named else "")
+    kinds = {name for _, name in named}
+    only = named[0][1] if len(kinds) == 1 else ""
+    return next((name for number, name in named if number in used), only)
 
 
 def used_device(graph: DependencyGraph) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, sums_by
-from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -93,10 +93,11 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     gap[earlier] = GapKind.TRACE_HEAD
     activity = np.where(owner >= 0, owner, target)
     region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
+    beside = of_kinds(kind, edges_with("starts")) & (owner >= 0)  # the owner ran until the next one started
     return Segments(
         start=bounds[keep], length=np.diff(bounds)[keep], activity=activity,
         place=_places(graph, target), target=target,
-        region=region, edge=kind, gap=gap, category=_categories(graph, activity, kind, gap, region),
+        region=region, edge=kind, gap=gap, category=_categories(graph, activity, kind, gap, region, beside),
     )  # fmt: skip
 
 
@@ -167,10 +168,12 @@ def _places(graph: DependencyGraph, target: Array) -> Array:
     return target[np.maximum.accumulate(np.where(is_join, 0, np.arange(len(target))))]
 
 
-def _categories(graph: DependencyGraph, activity: Array, edge: Array, gap: Array, region: Array) -> Array:
+def _categories(
+    graph: DependencyGraph, activity: Array, edge: Array, gap: Array, region: Array, beside: Array
+) -> Array:
     tables = (_OF_KIND, _OF_EDGE, _OF_GAP)
     body, lag, rest = (np.array([CATEGORIES.index(each[kind]) for kind in sorted(each)], np.int8) for each in tables)
-    spent = np.where(edge == EdgeKind.BODY, body[graph.activities.kind[activity]], lag[edge])
+    spent = np.where((edge == EdgeKind.BODY) | beside, body[graph.activities.kind[activity]], lag[edge])
     category = np.where(gap == GapKind.NONE, spent, rest[gap])
     return np.where((category == _HOST) & in_data_loader(graph, region), _LOADING, category).astype(np.int8)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
+from htagraph import DependencyGraph
 from tests import oracles
 from tests.strategies import COMMUNICATE, COMPUTE, COPY, Json, kernel, load, op, traces
 
@@ -55,3 +56,35 @@ def test_the_shares_sum_to_a_hundred(events: list[Json]) -> None:
     (row,) = hg.temporal_breakdown(load(events)).to_dict("records")
     if row["window_us"]:
         assert math.isclose(sum(row[f"{part}_percent"] for part in PARTS), 100)
+
+
+def two_devices() -> DependencyGraph:
+    """Return a process with two devices that work in turns."""
+    events = []
+    for at in range(0, 400, 100):
+        device = at // 100 % 2
+        work = kernel(COMPUTE, at, 90, at + 1)
+        events.append(work | {"pid": device, "args": work["args"] | {"device": device}})
+    return load(events)
+
+
+def test_each_of_several_devices_of_a_process_has_its_own_time() -> None:
+    table = hg.temporal_breakdown(two_devices())
+    assert table["executor"].tolist() == ["device 0", "device 1"]
+    assert table["rank"].tolist() == [0, 0]
+    assert table["computation_us"].tolist() == [180, 180]
+    assert table["window_us"].tolist() == [390, 390]
+    (rank,) = hg.temporal_breakdown(two_devices(), by="rank").to_dict("records")
+    assert (rank["executor"], rank["computation_us"], rank["idle_us"]) == ("device", 360, 30)
+
+
+def test_a_device_is_idle_while_another_one_of_its_process_works() -> None:
+    idle = hg.idle_breakdown(two_devices(), by="rank")
+    assert idle["rank"].unique().tolist() == [0]
+    assert idle["idle_us"].sum() == 220
+    assert two_devices().device_pauses.places.tolist() == [[0, 0], [0, 1]]
+
+
+def test_what_rows_are_for_is_checked() -> None:
+    with pytest.raises(ValueError, match="by"):
+        hg.temporal_breakdown(two_devices(), by="stream")  # type: ignore[arg-type]

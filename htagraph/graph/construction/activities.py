@@ -23,6 +23,7 @@ from htagraph.core.naming import (
 )
 from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.construction.device_rows import names_of_work
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Events, Trace
 from htagraph.trace.kept import REAL_ID_SHARE, Launches
@@ -78,6 +79,7 @@ def prepare(
     """
     log = IssueLog(str(trace.path))
     kind, is_activity = _kinds(trace, naming, log)
+    is_activity &= ~_names_of_work(trace, kind, is_activity, log)
     table, kind = trace.events.take(is_activity), kind[is_activity]
     # from here on without the activities: their columns need not be there twice; a graph keeps no texts of its files
     trace = replace(trace, events=trace.events.take(~is_activity), facts=replace(trace.facts, written={}))
@@ -113,6 +115,21 @@ def prepare(
         _with_boundaries(activities), names, lanes, boundaries, at_work, trace, in_file,
         trace.issues + log.issues(trace.rank),
     )  # fmt: skip
+
+
+def _names_of_work(trace: Trace, kind: Array, is_activity: Mask, log: IssueLog) -> Mask:
+    """Return which events of devices only name work that another event of their row is, after reporting them."""
+    table = trace.events
+    rows = np.flatnonzero(is_activity & _on_device(kind) & _IS_WORK[kind])
+    launched = table.arg("correlation")[rows] > 0
+    names = np.zeros(len(table), np.bool_)
+    on_host = marked(table.name[is_activity & ~_on_device(kind)], len(trace.names))
+    names[rows] = names_of_work(
+        table.lane[rows], table.start[rows], table.end[rows], launched, on_host[table.name[rows]]
+    )
+    detail = "events of a device within one another: one of them is the work, the others only name it; left out"
+    log.add("device_rows_nested", detail, int(names.sum()))
+    return names
 
 
 def _report_beyond(table: Events, host: Array, until: int, log: IssueLog) -> None:

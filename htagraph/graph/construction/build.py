@@ -18,6 +18,7 @@ from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.fit import acyclic, fit, latency, settle
+from htagraph.graph.construction.held_up import held_up
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.job import RecordedJob
@@ -47,7 +48,7 @@ def _edges(job: RecordedJob) -> Edges:
 def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_paths: bool = False) -> DependencyGraph:
     """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
     edges, dropped = acyclic(job, fitting[0])
-    edges = settle(job, edges if are_paths else latency(job, edges))
+    edges = settle(job, edges if are_paths else held_up(job, latency(job, edges)))
     refused = fitting[1] + tuple(issue for _, each in sorted(job.refused.items()) for issue in each)  # in any order
     issues = job.issues + refused + dropped + (() if are_paths else _uncertain(edges))
     columns = [edges]

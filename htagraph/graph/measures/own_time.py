@@ -17,7 +17,7 @@ from htagraph.graph.activities import Activities, Edges, blocked_since
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Work", "only_waiting", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
+__all__ = ["Work", "devices_of", "only_waiting", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
 
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
@@ -79,7 +79,8 @@ class Work:
     """When one rank is busy, by kind of work, and the window from its first to its last work."""
 
     executor: str
-    """``"device"``, or ``"host"`` for a rank without device work, whose operators are its computation.
+    """``"device"``, ``"device 1"`` where this is one of several, or ``"host"`` for a rank without device work, whose
+    operators are its computation.
 
     What such a rank sends or receives beside other work of the thread counts while the thread does nothing but wait.
     """
@@ -93,14 +94,38 @@ class Work:
     """When threads ran other work beside what they sent or received and waited for later; a normal interval set, ns."""
 
 
-def work_of(graph: DependencyGraph, rank: int) -> Work:
-    """Return the work of a rank: on its device streams, or on its threads if it uses no device."""
+def devices_of(graph: DependencyGraph, rank: int) -> list[int]:
+    """Return the devices on which a rank ran anything, by number, ascending.
+
+    Example:
+        >>> import htagraph as hg
+        >>> devices_of(hg.load("data/demo"), 2)
+        [2]
+    """
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    lanes = np.unique(acts.lane[of_rank][acts.on_device[of_rank]])
+    return sorted({graph.lanes[lane].device for lane in lanes.tolist()})
+
+
+def work_of(graph: DependencyGraph, rank: int, device: int | None = None) -> Work:
+    """Return the work of a rank: on its device streams, or on its threads if it uses no device.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        device: one of `devices_of` the rank, if only the work of this device counts.
+    """
     acts = graph.activities
     of_rank = acts.of_rank(rank)
     kinds = acts.kind[of_rank]
     if acts.on_device[of_rank].any():
         rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
-        return _work("device", graph, rows)
+        if device is None:
+            return _work("device", graph, rows)
+        is_there = np.array([lane.device == device for lane in graph.lanes], np.bool_)
+        on_one = {kind: work[is_there[acts.lane[work]]] for kind, work in rows.items()}
+        return _work(f"device {device}", graph, on_one)
     talks = of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION)
     parent = acts.parent[of_rank]
     inside = of_kinds(np.where(parent >= 0, acts.kind[parent], -1), OPERATORS)

@@ -29,11 +29,11 @@ Doubled, pauses of 30 to 60 µs without a known reason count as `kernel_wait` in
 class Pauses:
     """One row per kernel or copy that follows another one in the same place, by place and start.
 
-    A place is a stream, or the device of a rank as a whole: that pauses while none of its streams is at work.
+    A place is a stream, or a device of a rank as a whole: that pauses while none of its streams is at work.
     """
 
     places: npt.NDArray[np.int64]
-    """A row per place with device work, ascending: rank, device, stream; of whole devices the rank alone."""
+    """A row per place with device work, ascending: rank, device, stream; of whole devices no stream."""
     window: npt.NDArray[np.int64]
     """By place: the time from the start of its first work to the end of its last work, ns."""
     place: npt.NDArray[np.int64]
@@ -76,15 +76,17 @@ def stream_pauses_of(graph: DependencyGraph) -> Pauses:
 
 
 def device_pauses_of(graph: DependencyGraph) -> Pauses:
-    """Return what `graph.device_pauses` is: when no stream of a rank was at work, by rank and start.
+    """Return what `graph.device_pauses` is: when no stream of a device was at work, by rank, device and start.
 
     The pauses of a rank sum to the idle time of ``htagraph.idle_breakdown(graph, by="rank")``.
     """
     acts = graph.activities
     work = np.flatnonzero(acts.on_device)
-    work = work[np.lexsort((acts.start[work], acts.rank[work]))]
-    parts = np.split(work, np.flatnonzero(np.diff(acts.rank[work])) + 1) if len(work) else []
-    return _pauses(graph, [((int(acts.rank[rows[0]]),), rows) for rows in parts], 1)
+    device = np.array([lane.device for lane in graph.lanes], np.int64)[acts.lane]
+    work = work[np.lexsort((acts.start[work], device[work], acts.rank[work]))]
+    changes = (np.diff(acts.rank[work]) != 0) | (np.diff(device[work]) != 0)
+    parts = np.split(work, np.flatnonzero(changes) + 1) if len(work) else []
+    return _pauses(graph, [((int(acts.rank[rows[0]]), int(device[rows[0]])), rows) for rows in parts], 2)
 
 
 def _pauses(graph: DependencyGraph, works: Sequence[tuple[tuple[int, ...], Array]], width: int) -> Pauses:

@@ -60,7 +60,9 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     busy = table[table["window_us"] > 0]
     if not len(busy):
         return style.nothing("No work was recorded on any rank", "Time of each rank, from its first to its last work.")
-    busy = busy.set_index(busy["rank"].astype(str))
+    one_of_several = busy["executor"].str.startswith("device ")
+    named = busy["rank"].astype(str) + (", " + busy["executor"]).where(one_of_several, "")
+    busy = busy.set_index(named)
     times = pd.DataFrame({part: busy[f"{part.replace(' ', '_')}_us"] for part in _PARTS})
     sums, whole = times.sum(), busy["window_us"].sum()
     shown = [part for part in _PARTS if sums[part] or part in ("computation", "idle")]
@@ -68,7 +70,7 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     traces, layout = style.parts_by_rank(times[shown], _PARTS, says, "share of the rank's time (%)", busy["window_us"])
     large = sorted((part for part in shown if 100 * sums[part] >= MIN_PERCENT * whole), key=lambda part: -sums[part])
     words = ", ".join(f"{100 * sums[part] / whole:.0f} % {part}" for part in large)
-    where = "device" if (busy["executor"] == "device").all() else "device, or on its threads where it has no device"
+    where = "device" if (busy["executor"] != "host").all() else "device, or on its threads where it has no device"
     window = f"Each rank's time from the first to the last work on its {where}; exposed: nothing computes meanwhile."
     whose = "The rank's time is" if len(busy) == 1 else "All ranks' time is"
     return style.drawn(traces, f"{whose} {words}", window, **layout)
