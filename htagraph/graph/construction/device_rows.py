@@ -1,7 +1,7 @@
 """Events of a device's row that lie within one another: one piece of work, and names around it and inside it.
 
 The profiler before Kineto wrote each operator's time on its device, so that `aten::conv2d` lies around
-`aten::convolution`, and so on down to the operator that ran the kernel, and to small ones inside this.
+`aten::convolution`, and so on down to the operator that ran the kernel, and to small operators inside this.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.parents import nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.tolerances import LIMITS
-
-__all__ = ["names_of_work"]
 
 
 def names_of_work(
@@ -81,7 +79,7 @@ def names_of_work(
 
 
 def _overlap(row: Array, start: Ints, end: Ints) -> Mask:
-    """Return which events start before the event ahead of them on their row ends.
+    """Return which events start before the event ahead on their row ends.
 
     Args:
         row: the row of each event, in the order of nesting.

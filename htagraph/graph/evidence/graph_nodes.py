@@ -26,11 +26,9 @@ class NodeWaits(NamedTuple):
 def node_waits(job: RecordedJob) -> NodeWaits:
     """Return the waits between nodes of CUDA graphs that the traces of all ranks record."""
     recorded = [(rank, trace.dependencies) for rank, trace in job.traces.items() if len(trace.dependencies)]
-    source, target = joined(
-        [_of_rank(job.activities, rank, waits) for rank, waits in recorded],
-        2,
-    )
-    return NodeWaits(source.astype(np.int64), target.astype(np.int64))
+    waits_of_ranks = [_of_rank(job.activities, rank, waits) for rank, waits in recorded]
+    source, target = joined(waits_of_ranks, 2)
+    return NodeWaits(source, target)
 
 
 def _of_rank(acts: Activities, rank: int, waits: NodeDependencies) -> tuple[Array, Array]:
@@ -38,6 +36,8 @@ def _of_rank(acts: Activities, rank: int, waits: NodeDependencies) -> tuple[Arra
     of_rank = acts.of_rank(rank)
     rows = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
     order = rows[np.argsort(acts.event[rows], kind="stable")]
-    source, target = (looked_up(acts.event[order], order, events) for events in (waits.source, waits.target))
+    events = acts.event[order]
+    source = looked_up(events, order, waits.source)
+    target = looked_up(events, order, waits.target)
     are_kept = (source >= 0) & (target >= 0)
     return source[are_kept], target[are_kept]

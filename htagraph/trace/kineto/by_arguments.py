@@ -54,7 +54,7 @@ def _over(
     recorded: SparseColumn,
     count: int,
 ) -> SparseColumn:
-    """Return the values of `recorded`, and those of `shown` for rows that `recorded` lacks."""
+    """Return the values of `recorded`, and the values of `shown` for rows that `recorded` lacks."""
     if shown is None:
         return recorded
     values = shown.dense(count)

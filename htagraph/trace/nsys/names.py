@@ -25,9 +25,11 @@ _STEP: Final = re.compile(
     r"(?:^|[^a-z])(?:step|iter|iteration|batch|microstep|train_?step|training_?step)(?![a-z])", re.IGNORECASE | re.ASCII
 )
 _NCCL_CALL: Final = re.compile(r"p?nccl[A-Z]\w*", re.ASCII)
-_NAMED_STEPS, _ANY_STEPS = 0.5, 0.9
-"""Shares of the time from a rank's first launch to its last that ranges cover which are steps: by their names, or by
-nothing else. Chosen: steps follow each other, and recordings begin and end between them. Doubled, nothing is a step."""
+_NAMED_STEPS = 0.5
+"""Share of the time from a rank's first launch to its last that ranges cover if their names say that they are steps.
+Chosen: steps follow each other, and recordings begin and end between them. Doubled, nothing is a step."""
+_ANY_STEPS = 0.9
+"""The same share where names say nothing of steps. Chosen: only steps cover a recording. Doubled, nothing is a step."""
 
 
 def copy_name(kind: int, source: str, target: str) -> str:
