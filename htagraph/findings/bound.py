@@ -15,6 +15,7 @@ from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
+    JUDGES,
     BarPart,
     Chart,
     Claim,
@@ -36,6 +37,7 @@ from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, 
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
@@ -63,7 +65,7 @@ def loader_advice(batches: tuple[int, int]) -> str:
 
 def _when(results: Results) -> list[Claim]:
     bound, graph, length = results.bound, results.graph, results.parts.length
-    if not bound.cause:
+    if not bound.cause or (bound.cause == "host" and Part.HOST in graph.ledger.lacks):
         return []
     untraced, communicates = _untraced(results)
     if communicates > MOST * length.sum():  # the host may wait for it: what bounds the job was not recorded
@@ -322,4 +324,4 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)
+BOUND = Finding("bound", needs=JUDGES, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

@@ -11,11 +11,24 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, LOADER_ADVICE
-from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows, Trial, gain_text
+from htagraph.findings.finding import (
+    JUDGES,
+    NO_CHART,
+    BarPart,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    Rows,
+    Trial,
+    gain_text,
+)
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
@@ -94,7 +107,12 @@ def idle_times(results: Results) -> pd.DataFrame:
 
 
 def device_use(results: Results) -> str:
-    """Return how busy devices are, and how much of that they only communicate, as a part of a sentence."""
+    """Return how busy devices are, and how much of that they only communicate, as a part of a sentence.
+
+    It is empty where the recording lacks device work.
+    """
+    if Part.DEVICE in results.graph.ledger.lacks:
+        return ""
     table = idle_times(results)
     window, who = table["window_us"].sum() / len(CAUSES), "devices" if len(table) > len(CAUSES) else "device"
     if not window:
@@ -219,4 +237,6 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding("device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice)
+DEVICE_IDLE = Finding(
+    "device_idle", needs=JUDGES, when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
+)

@@ -15,6 +15,7 @@ from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_source_frame, short_name, without_address
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, shortened, time_text
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import duration_ns
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
+    "JUDGES", "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn",
+    "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
     "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches", "usual_us",
 ]  # fmt: skip
 
@@ -168,6 +169,10 @@ class Trial(NamedTuple):
         return command_line("what-if", inputs, *self.options)
 
 
+JUDGES = frozenset({Part.DEVICE, Part.MEANING})
+"""What a finding needs that weighs the time of devices against that of hosts."""
+
+
 class Finding(NamedTuple):
     """One kind of conclusion about a job: the file of its name declares all that is known of it.
 
@@ -190,6 +195,8 @@ class Finding(NamedTuple):
     """Whether all claims share a sentence."""
     is_caution: bool = False
     """Whether it makes other findings uncertain, and is no conclusion by itself."""
+    needs: frozenset[Part] = frozenset()
+    """The parts that a recording must hold for the finding: where one is missing, nothing is claimed."""
 
     def whole(self, *claims: Claim) -> str:
         """Return the sentence, without what to do."""

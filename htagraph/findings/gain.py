@@ -18,6 +18,7 @@ from htagraph.core.naming import BETWEEN_OPERATORS, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
+    JUDGES,
     Bar,
     Chart,
     Claim,
@@ -42,6 +43,7 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
@@ -113,6 +115,8 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
+    if Part.HOST in results.graph.ledger.lacks:  # then no time of the host has events
+        rows = [row for row in rows if row["name"] != BETWEEN_OPERATORS]
     rows = [
         row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)
     ]
@@ -300,4 +304,6 @@ def _advice(*claims: Claim) -> str:
     return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
 
 
-GAIN = Finding("gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice)
+GAIN = Finding(
+    "gain", needs=JUDGES, when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
+)

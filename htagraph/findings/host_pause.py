@@ -7,11 +7,12 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND, is_unrecorded
-from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
+from htagraph.findings.finding import JUDGES, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
+from htagraph.graph.measures.ledger import Part
 from htagraph.queries.host_time import host_pauses
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CriticalPath
@@ -88,4 +89,6 @@ def _advice(*claims: Claim) -> str:
     return "Only one thread at a time runs Python (GIL): do this work in another process."
 
 
-HOST_PAUSE = Finding("host_pause", when=_when, short=_short, evidence=_evidence, is_list=True, advice=_advice)
+HOST_PAUSE = Finding(
+    "host_pause", needs=JUDGES | {Part.HOST}, when=_when, short=_short, evidence=_evidence, is_list=True, advice=_advice
+)

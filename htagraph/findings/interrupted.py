@@ -13,6 +13,7 @@ from htagraph.findings import finding
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import plural, ranks_text
 from htagraph.findings.results import Results
+from htagraph.graph.measures.ledger import Part
 from htagraph.queries.interruptions import interrupted, interrupted_ranks
 from htagraph.whatif.scenario import what_if
 
@@ -100,7 +101,8 @@ def _advice(claim: finding.Claim) -> str:
 
 
 INTERRUPTED = finding.Finding(
-    "interrupted", when=_when, short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: finding.Trial(
+    "interrupted", needs=frozenset({Part.MEANING}), when=_when, short=_short, evidence=_evidence, advice=_advice,
+    trial=lambda claim: finding.Trial(
         claim.figure, f"Host code that nothing interrupts {finding.saves_text(claim)}.", ("--no-interruptions",)
     ),
 )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import COUNTER_RANGE
 from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -19,6 +20,8 @@ def _when(results: Results) -> list[Claim]:
     graph = results.graph
     acts = graph.activities
     if acts.on_device.any() or not shows_device(graph):
+        return []
+    if INCOMPLETE.when(results):  # the same, with figures
         return []
     launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
     counted = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())

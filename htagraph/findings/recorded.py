@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.findings.bound import BOUND, is_unrecorded
-from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.finding import JUDGES, Claim, Finding
 from htagraph.findings.results import Results
+from htagraph.graph.measures.ledger import Part
 
 __all__ = ["RECORDED"]
 
@@ -27,6 +28,10 @@ def _short(claim: Claim) -> str:
 
 
 RECORDED = Finding(
-    "recorded", when=_when, short=_short, is_caution=True,
+    "recorded",
+    needs=JUDGES | {Part.HOST},
+    when=_when,
+    short=_short,
+    is_caution=True,
     advice=lambda claim: "Record without Python stacks, which cost most." if claim.facts["stacks"] else "",
-)  # fmt: skip
+)

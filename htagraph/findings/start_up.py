@@ -10,6 +10,7 @@ from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, plural, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.start_up import KINDS
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.start_up import start_up_by_rank
@@ -124,6 +125,7 @@ def _recommended(claim: Claim) -> str:
 
 START_UP = Finding(
     "start_up",
+    needs=frozenset({Part.MEANING}),
     when=_when,
     short=_words,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Activities of start-up")),

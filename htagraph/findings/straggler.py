@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import Claim, Finding, Trial, in_short, saved_claim, saves_text
+from htagraph.findings.finding import JUDGES, Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
@@ -73,4 +73,6 @@ def _trial(claim: Claim) -> Trial | None:
     return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if fixed.figure > 0 else None
 
 
-STRAGGLER = Finding("straggler", when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice)
+STRAGGLER = Finding(
+    "straggler", needs=JUDGES, when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
+)

@@ -21,6 +21,7 @@ from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
@@ -191,7 +192,7 @@ def _advice(claim: Claim) -> str:
 
 
 UNEVEN_STEPS = Finding(
-    "uneven_steps", when=_when, short=_short, advice=_advice,
+    "uneven_steps", needs=frozenset({Part.MEANING}), when=_when, short=_short, advice=_advice,
     evidence=lambda results, claim: Evidence(
         rows=of_activities(results, claim.rows, "The longest of it in the long steps")
     ) if claim.rows else Evidence(),

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from htagraph.core.kinds import GapKind
-from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches
+from htagraph.findings.finding import JUDGES, BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches
 from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
@@ -52,4 +52,4 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     )  # fmt: skip
 
 
-UNEXPLAINED = Finding("unexplained", when=_when, short=_short, evidence=_evidence, is_caution=True)
+UNEXPLAINED = Finding("unexplained", needs=JUDGES, when=_when, short=_short, evidence=_evidence, is_caution=True)

@@ -16,6 +16,7 @@ from htagraph.findings.device_idle import DEVICE_IDLE
 from htagraph.findings.finding import Claim, Finding, Trial, interval_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
+from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MAX_LISTED, MOST_ROWS, SHORT_LIST
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
@@ -42,7 +43,7 @@ __all__ = [
     "stated", "trial_of",
 ]  # fmt: skip
 
-OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN)
+OF_PATH: tuple[Finding, ...] = (INCOMPLETE, BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN)
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
 CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
@@ -83,7 +84,9 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     """
     if NOTHING_RECORDED in findings and results.claims(NOTHING_RECORDED.when):
         return results.claims(NOTHING_RECORDED.when)
-    kept = [claim for finding in findings for claim in results.claims(finding.when)]
+    lacks = results.graph.ledger.lacks
+    held = [finding for finding in findings if not finding.needs & lacks]
+    kept = [claim for finding in held for claim in results.claims(finding.when)]
     says = {claim.says for claim in kept}
     if STRAGGLER.name in says:  # which is what that gain is about, too
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
@@ -99,7 +102,7 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     most = dict.fromkeys(_BY_NAME, (False, 0.0))
     for name, advice, _, us in _actions(stated(kept)):
         most[name] = max(most[name], (bool(advice) and us > 0, us))
-    first = {UNMATCHED.name: -1, BOUND.name: 1}  # all that follows rests on what is matched
+    first = {INCOMPLETE.name: -2, UNMATCHED.name: -1, BOUND.name: 1}  # all that follows rests on what is matched
     first[START_UP.name] = 0 if any(each.says == START_UP.name and each.figure > 100 * MOST for each in kept) else 2
     order = {
         name: (first.get(name, 3), *((0, 0.0) if name in first else (-known, -us)))
@@ -237,7 +240,10 @@ def _without_gain(claim: Claim, sent_us: float) -> Claim:
 
 
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
-    """Return (the advice, the trial) of what gains most."""
+    """Return (the advice, the trial) of the largest gain; advice for recording, where the recording lacks a part."""
+    missing = [finding.advice(*group) for finding, group in every if finding is INCOMPLETE]
+    if missing:
+        return missing[0], None
     # a change alone tells nobody what to do
     return next((each[1:3] for each in _ranked(every) if each[1] and each[3] > 0), ("", None))
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import in_runs
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import replayed
+from htagraph.graph.measures.ledger import Part
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,10 +24,33 @@ _Row = tuple[str, str, int, int, str]
 
 def coverage(graph: DependencyGraph) -> pd.DataFrame:
     """Return what the dependencies of a graph cover; documented at `DependencyGraph.coverage`."""
-    rows = [*_device_work(graph), *_collectives(graph), *_edges(graph), *_refused(graph)]
+    rows = [*_recording(graph), *_device_work(graph), *_collectives(graph), *_edges(graph), *_refused(graph)]
     table = pd.DataFrame(rows, columns=["part", "what", "count", "total", "detail"])
     table.insert(4, "share_percent", 100 * table["count"] / table["total"].where(table["total"] > 0))
     return table.astype({"part": "str", "what": "str", "count": "int64", "total": "int64", "detail": "str"})
+
+
+def _recording(graph: DependencyGraph) -> list[_Row]:
+    """Return how many launches and steps have device work in the file, and which parts are missing, over all ranks."""
+    ranks = graph.ledger.ranks
+    launches = sum(rank.launches for rank in ranks)
+    graphs = sum(rank.graph_launches for rank in ranks)
+    steps = sum(rank.steps for rank in ranks)
+    with_work = launches - sum(rank.launches_without_work for rank in ranks)
+    graphs_with_work = graphs - sum(rank.graph_launches_without_work for rank in ranks)
+    steps_with_work = steps - sum(rank.steps_without_work for rank in ranks)
+    counted = (
+        ("launches with work", with_work, launches),
+        ("graph launches with work", graphs_with_work, graphs),
+        ("steps with device work", steps_with_work, steps),
+    )
+    rows = [("recording", what, count, total, "of all ranks") for what, count, total in counted if total]
+    for part in Part:
+        lacking = graph.ledger.lacking(part)
+        if lacking:
+            listed = ", ".join(in_runs([rank.rank for rank in lacking]))
+            rows.append(("recording", f"lacks {part.value}", len(lacking), len(ranks), f"ranks {listed}"))
+    return rows
 
 
 def _device_work(graph: DependencyGraph) -> list[_Row]:

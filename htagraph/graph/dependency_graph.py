@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from htagraph.graph.clocks import Clock
     from htagraph.graph.matches import Matches
+    from htagraph.graph.measures.ledger import Ledger
     from htagraph.graph.measures.start_up import StartUp
     from htagraph.graph.selection import Criteria
 
@@ -228,6 +229,13 @@ class DependencyGraph:
         from htagraph.graph.measures.start_up import start_up_of  # pandas takes a moment to load: not for every graph
 
         return start_up_of(self)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The launches, device work, steps and operators in the recording of each rank, and the parts that it lacks."""
+        from htagraph.graph.measures.ledger import ledger_of
+
+        return ledger_of(self)
 
     @cached_property
     def flushes(self) -> Flushes:

@@ -21,6 +21,7 @@ import pandas as pd
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.findings.incomplete import incomplete_note
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
 from htagraph.findings.start_up import start_up_note
@@ -144,7 +145,8 @@ def report_on(
     **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
-    said = said_for(graph.traces.values(), [*sentences, *start_up_note(graph, command)])
+    notes = incomplete_note(graph, command) + start_up_note(graph, command)
+    said = said_for(graph.traces.values(), [*sentences, *notes])
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
 
 

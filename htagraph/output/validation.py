@@ -13,10 +13,13 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.phrases import and_list
 from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
+from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.inputs import ISSUES, issues_of
@@ -115,11 +118,15 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ..
     none = "no collective has partners on other ranks"
     path = critical_path(graph)
     unexplained = bound_of(path).unexplained_percent
+    missing = [missing.lost.value for missing in missing_parts(graph)]
     gaps = f"unexplained pauses are {unexplained:.0f} % of the critical path: see htagraph summary"
+    if missing:
+        gaps = f"the recording lacks {and_list(missing)}"
+    whole = unexplained < MIN_PERCENT and not missing
     ranks = setting(graph, "ranks") if communicating else ""
     return (
         Check("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some, ranks),
-        Check("critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < MIN_PERCENT, gaps),
+        Check("critical_path, what_if", path.makespan_ns > 0, "no activity", whole, gaps),
     )
 
 
@@ -146,6 +153,10 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
     every, no_launch, both = True, "no launch is linked to device work", device_setting(graph)
     no_steps = setting(graph, "no_steps")
     checks: tuple[Check, ...] = (
+        *(
+            Check(missing.lost.value, possible=False, missing=missing.why, setting=missing.advice)
+            for missing in missing_parts(graph)
+        ),
         Check("temporal_breakdown", some, "no activity", on_device, f"{no_device}: threads are analyzed instead", both),
         Check("overlap", bool(communication.any()), "no collective was recorded"),
         Check("kernel_breakdown", some, "no activity", on_device, f"{no_device}: operators are listed instead", both),
@@ -199,10 +210,12 @@ def setting(graph: DependencyGraph, gives: str) -> str:
 
 
 def device_setting(graph: DependencyGraph) -> str:
-    """Return the setting for launches and device work, or nothing for a job without a device."""
+    """Return the setting for launches and device work, or nothing where it was set or the job has no device."""
     known = any(trace.facts.devices for trace in graph.traces.values())
     called = graph.activities.kind == ActivityKind.LAUNCH
-    return setting(graph, "device") if known or called.any() or graph.activities.on_device.any() else ""
+    uses_device = known or called.any() or graph.activities.on_device.any()
+    was_set = called.any() and Part.DEVICE in graph.ledger.lacks  # then another cause lost the device's work
+    return setting(graph, "device") if uses_device and not was_set else ""
 
 
 def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:

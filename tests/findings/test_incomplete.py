@@ -1,0 +1,45 @@
+"""Whether a recording that lacks a part of the job is said to, and nothing is concluded that rests on the part."""
+
+from __future__ import annotations
+
+import htagraph as hg
+from htagraph.findings.incomplete import INCOMPLETE, incomplete_note, missing_parts
+from htagraph.findings.results import Results
+from htagraph.findings.verdict import first_step
+from htagraph.graph.measures.ledger import Part
+from tests.strategies import Json, launch, load, op, runtime
+
+
+def _without_kernels() -> list[Json]:
+    """Return a job whose launches and waits for the device are recorded, and nothing that the device did."""
+    events: list[Json] = []
+    for number in range(30):
+        at = 100 * number
+        events += [op("aten::linear", at, 40), launch(at + 5, 8, number + 1)]
+        events.append(runtime("cudaDeviceSynchronize", at + 50, 45))
+    return events
+
+
+def test_what_is_missing_comes_first_and_no_verdict_rests_on_it() -> None:
+    graph = load(_without_kernels())
+    claims = hg.summarize(graph).claims
+    assert [claim.says for claim in claims] == ["incomplete"]
+    assert INCOMPLETE.whole(claims[0]) == (
+        "The recording lacks the work of devices: 30 of 30 launch calls have no kernel or copy in the file, while the "
+        "host waits 1.35 ms for devices, which are likely the limit. What bounds the job, when its device is idle and "
+        "what changes gain cannot be said."
+    )
+    assert first_step(claims).startswith("Record again: without a second profiler")
+
+
+def test_commands_without_findings_say_it_too() -> None:
+    graph = load(_without_kernels())
+    (missing,) = missing_parts(graph)
+    assert (missing.lost, missing.ranks) == (Part.DEVICE, (0,))
+    assert incomplete_note(graph, "plan")[0].startswith("The recording lacks the work of devices: 30 of 30")
+    assert incomplete_note(graph, "kernels") == []
+
+
+def test_a_host_alone_lacks_nothing() -> None:
+    graph = load([op("aten::mm", 100 * number, 90) for number in range(30)])
+    assert INCOMPLETE.when(Results(graph)) == []

@@ -1,0 +1,91 @@
+"""What a recording holds and lacks, counted apart from the events themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph.graph.measures.ledger import Part, RankLedger
+from tests.reach import DATASETS, graph_of, label
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime, step
+
+
+def _steps(count: int, launches: int = 4) -> list[Json]:
+    """Return steps of 1 ms, each with operators that launch kernels."""
+    events: list[Json] = []
+    for number in range(count):
+        at = 1000 * number
+        events.append(step(number, at, 990))
+        for call in range(launches):
+            begin = at + 100 * call
+            correlation = 1 + number * launches + call
+            events += [op("aten::mm", begin, 50), launch(begin + 5, 10, correlation)]
+            events.append(kernel(COMPUTE, begin + 30, 60, correlation))
+    return events
+
+
+def _is_kernel(event: Json) -> bool:
+    return event["cat"] == "kernel"
+
+
+def _ledger(events: list[Json]) -> RankLedger:
+    (rank,) = load(events).ledger.ranks
+    return rank
+
+
+def test_a_complete_recording_lacks_nothing() -> None:
+    ledger = _ledger(_steps(5))
+    assert (ledger.launches, ledger.launches_without_work, ledger.device_work, ledger.operators) == (20, 0, 20, 20)
+    assert (ledger.steps, ledger.steps_without_work, ledger.device_ns) == (5, 0, 20 * 60_000)
+    assert ledger.lacks == frozenset()
+
+
+@pytest.mark.parametrize(("dropped", "lacks"), [(20, True), (11, True), (10, False), (3, False)])
+def test_most_launches_without_work_are_missing_device_work(dropped: int, lacks: bool) -> None:  # noqa: FBT001
+    events = _steps(5)
+    kernels = [event for event in events if _is_kernel(event)]
+    ledger = _ledger([event for event in events if event not in kernels[:dropped]])
+    assert ledger.launches_without_work == dropped
+    assert (Part.DEVICE in ledger.lacks) is lacks
+
+
+def test_graph_launches_count_by_themselves() -> None:
+    events = _steps(5)
+    for number in range(20):
+        events.append(runtime("cudaGraphLaunch", 6000 + 100 * number, 10, correlation=900 + number))
+    ledger = _ledger(events)
+    assert (ledger.graph_launches, ledger.graph_launches_without_work) == (20, 20)
+    assert Part.DEVICE in ledger.lacks
+
+
+def test_launches_inside_a_capture_enqueue_nothing_and_miss_nothing() -> None:
+    events = _steps(3)
+    events.append(runtime("cudaStreamBeginCapture", 5000, 5, correlation=500))
+    events += [launch(5010 + 10 * number, 5, 600 + number) for number in range(50)]
+    events.append(runtime("cudaStreamEndCapture", 5600, 5, correlation=501))
+    ledger = _ledger(events)
+    assert (ledger.launches, ledger.launches_without_work) == (12, 0)
+    assert ledger.lacks == frozenset()
+
+
+def test_steps_in_which_a_device_did_nothing_count_where_it_worked_in_others() -> None:
+    later = [event for event in _steps(20) if event["ts"] >= 3000]
+    host_only = [event for event in later if event["cat"] in ("user_annotation", "cpu_op")]
+    ledger = _ledger(_steps(3) + host_only)
+    assert (ledger.steps, ledger.steps_without_work) == (20, 17)
+    assert Part.DEVICE in ledger.lacks
+    assert (
+        _ledger([event for event in _steps(20) if event["cat"] in ("user_annotation", "cpu_op")]).lacks == frozenset()
+    )
+
+
+def test_device_work_without_operators_lacks_the_host() -> None:
+    events = [event for event in _steps(5) if event["cat"] != "cpu_op"]
+    assert _ledger(events).lacks == frozenset({Part.HOST})
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=label)
+def test_recordings_of_the_repository_are_complete(path: object) -> None:
+    graph = graph_of(path)
+    assert graph.ledger.lacks == frozenset()
+    assert isinstance(graph, hg.DependencyGraph)
