@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from htagraph.core.naming import COUNTER_RANGE
+from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import plural, ranks_text, time_text
 from htagraph.findings.results import Results
@@ -25,7 +26,9 @@ _ADVICE: Final = {
         "fits (PyTorch prints a warning where the profiler may not record)."
     ),
     Part.HOST: "Record with activities=[CPU, CUDA].",
-    Part.MEANING: "If this is a PyTorch job, record it with torch.profiler.",
+    Part.MEANING: (
+        "Open the file with tools of the program that wrote it: recordings of PyTorch and of Nsight Systems are judged."
+    ),
 }
 
 
@@ -94,10 +97,11 @@ def _without_device(lacking: Sequence[RankLedger]) -> str:
         text = f"{empty_launches} of {plural(launches, 'launch call')} have no kernel or copy in the file"
     else:
         text = f"{empty_steps} of {plural(steps, 'step')} have no device work in the file"
-    waited_us = sum(rank.sync_ns for rank in lacking) / 1000
-    busy_us = sum(rank.device_ns for rank in lacking) / 1000
-    if waited_us > busy_us:
-        text += f", while the host waits {time_text(waited_us)} for devices, which are likely the limit"
+    waited_ns = sum(rank.sync_ns for rank in lacking)
+    window_ns = sum(rank.window_ns for rank in lacking)
+    if waited_ns > MOST * window_ns:
+        waited = f"{time_text(waited_ns / 1000)} of {time_text(window_ns / 1000)}"
+        text += f", while the host waits {waited} for devices, which are likely the limit"
     return text
 
 

@@ -16,7 +16,7 @@ def _without_kernels() -> list[Json]:
     for number in range(30):
         at = 100 * number
         events += [op("aten::linear", at, 40), launch(at + 5, 8, number + 1)]
-        events.append(runtime("cudaDeviceSynchronize", at + 50, 45))
+        events.append(runtime("cudaDeviceSynchronize", at + 40, 60))
     return events
 
 
@@ -26,7 +26,7 @@ def test_what_is_missing_comes_first_and_no_verdict_rests_on_it() -> None:
     assert [claim.says for claim in claims] == ["incomplete"]
     assert INCOMPLETE.whole(claims[0]) == (
         "The recording lacks the work of devices: 30 of 30 launch calls have no kernel or copy in the file, while the "
-        "host waits 1.35 ms for devices, which are likely the limit. What bounds the job, when its device is idle and "
+        "host waits 1.80 ms of 3.00 ms for devices, which are likely the limit. What bounds the job, when its device is idle and "
         "what changes gain cannot be said."
     )
     assert first_step(claims).startswith("Record again: without a second profiler")
@@ -43,3 +43,9 @@ def test_commands_without_findings_say_it_too() -> None:
 def test_a_host_alone_lacks_nothing() -> None:
     graph = load([op("aten::mm", 100 * number, 90) for number in range(30)])
     assert INCOMPLETE.when(Results(graph)) == []
+
+
+def test_a_host_that_hardly_waits_says_nothing_of_the_limit() -> None:
+    events = [event for event in _without_kernels() if event["name"] != "cudaDeviceSynchronize"]
+    (missing,) = missing_parts(load(events))
+    assert missing.why == "30 of 30 launch calls have no kernel or copy in the file"

@@ -53,6 +53,8 @@ class RankLedger(NamedTuple):
     """Kernels, copies and memsets."""
     operators: int
     """Operators, Python functions and communication on host threads."""
+    window_ns: int
+    """Time from the first to the last moment of the rank."""
     device_ns: int
     """Time in which any stream ran recorded work."""
     sync_ns: int
@@ -113,6 +115,7 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
         launches = is_launch[of_rank]
         graphs = is_graph[of_rank]
         kind = acts.kind[of_rank]
+        times = graph.time[2 * of_rank.start : 2 * of_rank.stop]
         waits_ns = acts.duration[of_rank][kind == ActivityKind.SYNC]
         step_count, empty_steps = _steps(graph, rank, work)
         ledgers.append(
@@ -126,6 +129,7 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
                 steps_without_work=empty_steps,
                 device_work=len(work),
                 operators=np.count_nonzero(of_kinds(kind, _HOST_WORK)),
+                window_ns=int(np.ptp(times)) if len(times) else 0,
                 device_ns=length(union(graph.time[2 * work], graph.time[2 * work + 1])),
                 sync_ns=int(waits_ns.sum()),
                 foreign_events=foreign.get(rank, 0),
@@ -140,7 +144,7 @@ class _StepCounts(NamedTuple):
 
 
 def _steps(graph: DependencyGraph, rank: int, work: Ints) -> _StepCounts:
-    """Return how many steps a rank has, and in how many of them no device work lies."""
+    """Return the number of steps of a rank, and of its steps without device work."""
     spans = graph.step_spans
     rows = np.flatnonzero(spans.rank == rank)
     if not len(rows):
