@@ -26,8 +26,8 @@ def test_what_is_missing_comes_first_and_no_verdict_rests_on_it() -> None:
     assert [claim.says for claim in claims] == ["incomplete"]
     assert INCOMPLETE.whole(claims[0]) == (
         "The recording lacks the work of devices: 30 of 30 launch calls have no kernel or copy in the file, while the "
-        "host waits 1.80 ms of 3.00 ms for devices, which are likely the limit. What bounds the job, when its device is "
-        "idle and what changes gain cannot be said."
+        "host waits 1.80 ms of 3.00 ms for devices, which are likely the limit. What bounds the job, when its device "
+        "is idle and what changes gain cannot be said."
     )
     assert first_step(claims).startswith("Record again: without a second profiler")
 
