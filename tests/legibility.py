@@ -89,7 +89,7 @@ def measure(text: str) -> Legibility:
     tree = ast.parse(text)
     lines = max(len(text.splitlines()), 1)
     names = list(_assigned_names(tree))
-    fillers = [name for name in names if name.strip("_") in _FILLER]
+    fillers = [name for name in names if name != "__all__" and name.strip("_") in _FILLER]
     words = [word for doc in _docstrings(tree) for word in re.findall(r"[A-Za-z]+", _without_examples(doc))]
     pronouns = [word for doc in _docstrings(tree) for word in _PRONOUN.findall(_without_examples(doc))]
     return Legibility(

@@ -83,8 +83,10 @@ def idle_breakdown(
     """
     check_choice("by", by, ("stream", "rank"))
     table, pauses = (TABLE, graph.pauses) if by == "stream" else (RANKS, graph.device_pauses)
-    places, group_of, window = pauses.places, np.arange(len(pauses.places)), pauses.window
-    if by == "rank":
+    places = pauses.places
+    group_of = np.arange(len(places))
+    window = pauses.window
+    if by == "rank":  # all devices of a rank
         places, group_of = np.unique(pauses.places[:, :1], axis=0, return_inverse=True)
         group_of = group_of.ravel()
         window = np.bincount(group_of, pauses.window, len(places))

@@ -61,13 +61,15 @@ def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] 
     Source: HTA's temporal breakdown, with its non-compute time split by what was exposed.
     """
     check_choice("by", by, ("device", "rank"))
-    works = {rank: _works(graph, rank, apart=by == "device") for rank in graph.ranks}
+    apart = by == "device"
+    works = {rank: _works(graph, rank, apart=apart) for rank in graph.ranks}
+    ranks = [rank for rank, of_rank in works.items() for _ in of_rank]
     rows = [_row(work) for of_rank in works.values() for work in of_rank]
     executors = [executor for executor, _ in rows]
     window, *parts = np.array([times for _, times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
     some = np.where(window > 0, window, np.nan)
     return TABLE.frame({
-        "rank": [rank for rank, of_rank in works.items() for _ in of_rank], "executor": executors, "window_us": window,
+        "rank": ranks, "executor": executors, "window_us": window,
         **{f"{part}_us": us for part, us in zip(_PARTS, parts, strict=True)},
         **{f"{part}_percent": 100 * us / some for part, us in zip(_PARTS, parts, strict=True)},
     })  # fmt: skip
@@ -78,12 +80,22 @@ _PRECEDENCE = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKin
 
 
 def _works(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
-    """Return the work of a rank, or that of each of its devices if these count apart and are several."""
+    """Return the work of a rank, or of each of its devices.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        apart: whether several devices of the rank count one by one.
+
+    Returns:
+        One `Work` per row of the table; all of a rank have its window.
+    """
+    whole = work_of(graph, rank)
     devices = devices_of(graph, rank)
     if not apart or len(devices) < 2:
-        return [work_of(graph, rank)]
-    whole = work_of(graph, rank)
-    return [replace(work_of(graph, rank, device), start=whole.start, end=whole.end) for device in devices]
+        return [whole]
+    works = [work_of(graph, rank, device) for device in devices]
+    return [replace(work, start=whole.start, end=whole.end) for work in works]
 
 
 def _row(work: Work) -> tuple[str, list[int]]:

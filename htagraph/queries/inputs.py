@@ -81,8 +81,8 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
     if not used:
         return "none (host only)"
     properties = trace.facts.devices if trace else ()
-    names = sorted({each.name for each in properties if each.id in used and each.name})
-    kinds = {each.name for each in properties if each.name}
+    names = sorted({device.name for device in properties if device.id in used and device.name})
+    kinds = {device.name for device in properties if device.name}
     if not names and len(kinds) == 1:  # AMD's files number devices of the host, and list those that the process sees
         names = [*kinds]
     return ", ".join(names) or "devices without a name"

@@ -1,7 +1,7 @@
 """Events of a device's row that lie within one another: one piece of work, and names around it and inside it.
 
 The profiler before Kineto wrote each operator's time on its device, so that `aten::conv2d` lies around
-`aten::convolution`, and so on down to the operator that ran the kernel, and to small ones inside this.
+`aten::convolution`, and so on down to the operator that ran the kernel, and to small operators inside this.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def names_of_work(
 
 
 def _overlap(row: Array, start: Ints, end: Ints) -> Mask:
-    """Return which events start before the event ahead of them on their row ends.
+    """Return which events start before the event ahead  on their row ends.
 
     Args:
         row: the row of each event, in the order of nesting.

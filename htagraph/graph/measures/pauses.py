@@ -82,11 +82,19 @@ def device_pauses_of(graph: DependencyGraph) -> Pauses:
     """
     acts = graph.activities
     work = np.flatnonzero(acts.on_device)
-    device = np.array([lane.device for lane in graph.lanes], np.int64)[acts.lane]
-    work = work[np.lexsort((acts.start[work], device[work], acts.rank[work]))]
-    changes = (np.diff(acts.rank[work]) != 0) | (np.diff(device[work]) != 0)
-    parts = np.split(work, np.flatnonzero(changes) + 1) if len(work) else []
-    return _pauses(graph, [((int(acts.rank[rows[0]]), int(device[rows[0]])), rows) for rows in parts], 2)
+    ordinals = np.array([lane.device for lane in graph.lanes], np.int64)
+    rank = acts.rank[work]
+    device = ordinals[acts.lane[work]]
+    order = np.lexsort((acts.start[work], device, rank))
+    work = work[order]
+    place = np.stack((rank[order], device[order]), axis=1)
+    bounds = np.flatnonzero(np.diff(place, axis=0).any(axis=1)) + 1
+    devices = []
+    if len(work):
+        keys = place[np.append(0, bounds)].tolist()
+        rows = np.split(work, bounds)
+        devices = [((number, ordinal), runs) for (number, ordinal), runs in zip(keys, rows, strict=True)]
+    return _pauses(graph, devices, 2)
 
 
 def _pauses(graph: DependencyGraph, works: Sequence[tuple[tuple[int, ...], Array]], width: int) -> Pauses:
