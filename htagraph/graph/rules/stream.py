@@ -137,7 +137,7 @@ def _usual_pauses(job: RecordedJob) -> dict[int, int]:
     for lane in acts.by_stream():
         stream_lane = job.lanes[int(acts.lane[lane[0]])]
         by_device.setdefault((stream_lane.rank, stream_lane.device), []).append(lane)
-    by_stream = {}
+    by_stream: dict[int, Ints] = {}
     for lanes in by_device.values():
         work = np.concatenate(lanes)
         work = work[np.argsort(acts.start[work], kind="stable")]
