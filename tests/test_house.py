@@ -186,6 +186,25 @@ def _writing(call: ast.Call) -> list[str]:
     return [name] if name == "open" and writes else []
 
 
+def test_addresses_of_arrays_reach_compiled_code_by_the_functions_that_look_at_their_padding() -> None:
+    """Compiled code reads eight bytes at once: where it takes addresses from Python, padding must follow the text."""
+    takers = [
+        f"{module_name(path)}.{function.name}"
+        for path in MODULES
+        for function in ast.walk(parsed(path))
+        if isinstance(function, ast.FunctionDef) and not function.decorator_list and _takes_an_address(function)
+    ]
+    grammar = "htagraph.trace.kineto.scan.grammar"
+    assert takers == [f"{grammar}.text_address", f"{grammar}.rows_address"], "use text_address or rows_address"
+
+
+def _takes_an_address(function: ast.FunctionDef) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in {"ctypes", "__array_interface__"}
+        for node in ast.walk(function)
+    )
+
+
 def test_compiled_functions_find_a_place_to_be_kept() -> None:
     makes = re.compile(r"^\s*from numba import .*\bn?jit\b|^\s*import numba\b", re.MULTILINE)
     made = [module_name(path) for path in MODULES if makes.search(path.read_text(encoding="utf-8"))]

@@ -8,6 +8,7 @@ seed, which it prints: with this ``--seed`` the same cases come in the same orde
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import resource
 import signal
@@ -23,6 +24,7 @@ import htagraph as hg
 from htagraph.queries.skeleton_bytes import to_bytes
 from tests.fuzz.mutations import mutated
 from tests.fuzz.targets import Refused, try_file
+from tests.guard.allocator import guard
 
 __all__ = ["CORPUS", "main", "seeds"]
 
@@ -58,7 +60,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
+    parser.add_argument("--guard", action="store_true", help="end at the first byte that is read behind an array")
     given = parser.parse_args()
+    if given.guard:
+        guard()
     print(f"seed {given.seed}; the same cases: python -m tests.fuzz.run --seed {given.seed} --minutes 60", flush=True)  # noqa: T201
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     signal.signal(signal.SIGPROF, _too_slow)
@@ -105,4 +110,6 @@ def _keep(folder: Path, kinds: Counter[str], kind: str, name: str, data: bytes, 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # guarded arrays are not to be freed
