@@ -63,8 +63,9 @@ class KeptCode:
         Raises:
             OSError: the folder cannot be written, or the disk is full.
         """
-        from numba.core.serialize import dumps
+        from numba.core import serialize
 
+        dumps: Callable[[object], bytes] = serialize.dumps
         path = self._path(key)
         code = dumps(compiled)
         unfinished = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")

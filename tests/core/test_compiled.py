@@ -163,7 +163,8 @@ def test_a_full_disk_costs_only_time_and_is_said_once(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(*(os, "replace") if stops == "replace" else (Path, "write_bytes"), full)
+    owner: Any = os if stops == "replace" else Path
+    monkeypatch.setattr(owner, stops, full)
     for _ in range(2):
         assert made()(2) == 6
     (line,) = said()

@@ -7,9 +7,10 @@ import multiprocessing
 import os
 import random
 import sys
+from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,8 @@ def test_code_with_bounds_checks_is_not_code_without(sources: Path, monkeypatch:
 
 def test_fields_of_named_tuples_are_part_of_the_code() -> None:
     def length(fields: list[str]) -> tuple[int, Any]:
-        made: Any = NamedTuple("Pair", [(name, Any) for name in fields])  # type: ignore[misc]
+        make: Any = namedtuple
+        made = make("Pair", fields)
         first: Any = njit(cache=True)(length_of_first)
         return first(made(np.zeros(2), np.zeros(5))), first.stats
 

@@ -8,9 +8,11 @@ the process ends with a segmentation fault, at the first byte. numpy takes its m
 from __future__ import annotations
 
 import ctypes
+import importlib
 import mmap
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -38,6 +40,19 @@ _FAILED = -1
 """What mmap returns where there is no memory, as a signed number."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+_numba: Any = numba  # whose decorators have types that do not fit
+
+
+def _compiled(function: F) -> F:
+    return _numba.njit(function)
+
+
+def _for_c(gives: Any, *takes: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator of functions that numpy calls, which have an `address`."""
+    return _numba.cfunc(gives(*takes))
+
+
 class _Allocator(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
 
@@ -60,13 +75,13 @@ _protect = _function("mprotect", _SIZE, _SIZE, _INT)
 _fill, _copy = _function("memset", _SIZE, _INT, _SIZE), _function("memcpy", _SIZE, _SIZE, _SIZE)
 
 
-@numba.njit
-def _whole_pages(size: int) -> int:
+@_compiled
+def _whole_pages(size: Any) -> Any:
     """Return the bytes of the page before an array, of its pages and of that behind, which nobody may touch."""
     return (size + _PAGE - 1) // _PAGE * _PAGE + 2 * _PAGE
 
 
-@numba.njit
+@_compiled
 def _new(size: int, content: int) -> int:
     first = _map(0, _whole_pages(size), _ACCESS, _HOW, -1, 0) if size >= _LEAST_BYTES else _FAILED
     if first == _FAILED:
@@ -83,7 +98,7 @@ def _new(size: int, content: int) -> int:
     return address
 
 
-@numba.njit
+@_compiled
 def _freed(address: int) -> None:
     if address:
         size, first = np.int64(word(address - 16)), np.int64(word(address - 8))
@@ -93,17 +108,17 @@ def _freed(address: int) -> None:
             _free(address - _BEFORE)
 
 
-@numba.cfunc(types.int64(types.int64, types.int64))
+@_for_c(types.int64, types.int64, types.int64)
 def _on_malloc(context: int, size: int) -> int:
     return _new(size, _FILL)
 
 
-@numba.cfunc(types.int64(types.int64, types.int64, types.int64))
+@_for_c(types.int64, types.int64, types.int64, types.int64)
 def _on_calloc(context: int, count: int, size: int) -> int:
     return _new(count * size, 0)
 
 
-@numba.cfunc(types.int64(types.int64, types.int64, types.int64))
+@_for_c(types.int64, types.int64, types.int64, types.int64)
 def _on_realloc(context: int, address: int, size: int) -> int:
     made = _new(size, _FILL)
     if address:
@@ -112,7 +127,7 @@ def _on_realloc(context: int, address: int, size: int) -> int:
     return made
 
 
-@numba.cfunc(types.void(types.int64, types.int64, types.int64))
+@_for_c(types.void, types.int64, types.int64, types.int64)
 def _on_free(context: int, address: int, size: int) -> None:
     _freed(address)
 
@@ -123,16 +138,12 @@ _handler = _Handler(b"guard", 1, _Allocator(None, *_calls))
 
 def _install() -> None:
     """Let numpy take the memory of all arrays that this thread makes from here."""
-    try:
-        from numpy._core import _multiarray_umath
-    except ImportError:  # numpy 1
-        from numpy.core import _multiarray_umath  # type: ignore[no-redef]
-
+    name = "numpy._core" if int(np.__version__.split(".")[0]) > 1 else "numpy.core"
+    inside: Any = importlib.import_module(f"{name}._multiarray_umath")
     address_of: Any = ctypes.pythonapi.PyCapsule_GetPointer
     address_of.restype, address_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     capsule: Any = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    inside: Any = _multiarray_umath
     table: Any = ctypes.cast(address_of(inside._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
     set_handler(capsule(ctypes.addressof(_handler), b"mem_handler", None))
@@ -150,5 +161,5 @@ def guard() -> None:
         _install()
         run(thread)
 
-    threading.Thread.run = guarded_run  # type: ignore[method-assign]
-    Reused.lend = lambda memory, count: np.empty(count, memory._dtype)  # type: ignore[method-assign]
+    setattr(threading.Thread, "run", guarded_run)  # noqa: B010 - types of methods are not to be assigned to
+    setattr(Reused, "lend", lambda memory, count: np.empty(count, memory._dtype))  # noqa: B010
