@@ -151,12 +151,12 @@ def test_what_a_module_exports_is_there() -> None:
     assert not absent, f"named in __all__ and absent: {absent}"
 
 
-_OWN_FILES = PACKAGE / "graph" / "storage"
-"""Writes files that only it reads."""
+_OWN_FILES = (PACKAGE / "graph" / "storage", PACKAGE / "core" / "kept_code.py")
+"""They write files that only they read."""
 
 
 def test_only_the_uppermost_layer_prints_draws_or_writes() -> None:
-    others = [path for path in MODULES if not is_output(path) and not path.is_relative_to(_OWN_FILES)]
+    others = [path for path in MODULES if not is_output(path) and not any(map(path.is_relative_to, _OWN_FILES))]
     outputs = {module_name(path): _outputs(path) for path in others}
     outputs = {name: lines for name, lines in outputs.items() if lines}
     assert not outputs, outputs
@@ -184,6 +184,25 @@ def _writing(call: ast.Call) -> list[str]:
     ]
     writes = any(isinstance(mode, str) and re.fullmatch(r"[wax]b?t?\+?", mode) for mode in modes)
     return [name] if name == "open" and writes else []
+
+
+def test_addresses_of_arrays_reach_compiled_code_by_the_functions_that_look_at_their_padding() -> None:
+    """Compiled code reads eight bytes at once: where it takes addresses from Python, padding must follow the text."""
+    takers = [
+        f"{module_name(path)}.{function.name}"
+        for path in MODULES
+        for function in ast.walk(parsed(path))
+        if isinstance(function, ast.FunctionDef) and not function.decorator_list and _takes_an_address(function)
+    ]
+    grammar = "htagraph.trace.kineto.scan.grammar"
+    assert takers == [f"{grammar}.text_address", f"{grammar}.rows_address"], "use text_address or rows_address"
+
+
+def _takes_an_address(function: ast.FunctionDef) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in {"ctypes", "__array_interface__"}
+        for node in ast.walk(function)
+    )
 
 
 def test_compiled_functions_find_a_place_to_be_kept() -> None:

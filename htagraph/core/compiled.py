@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from numba.core import config, event, types
 
+from htagraph.core.kept_code import KeptCode, source_digest
+
 __all__ = ["for_reading", "njit"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,6 +39,8 @@ _UNREADABLE = (
     ValueError,
 )  # fmt: skip
 """What reading a damaged file of compiled code raises."""
+_SETTINGS = ("BOUNDSCHECK", "OPT", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "ENABLE_AVX")
+"""Settings of numba, from the environment, that change what code is compiled to, and that its own files do not tell."""
 _said: set[str] = set()
 """What was logged: each line once."""
 
@@ -153,8 +157,8 @@ class _Forgiving:
     rest of its start; code that is kept needs none of it but what manages memory. (Functions that hash text or run in
     parallel would: the package compiles none.) What this needs of numba's insides may go: then numba's own is used.
 
-    The disk may be full, and files may be damaged. Two processes that compile a function for different types at once
-    may give their code one name: code for other types than those asked for would be run on wrong memory.
+    The disk may be full, and files may be damaged: `KeptCode` finds both. Code for types other than the
+    arguments' would be run on wrong memory, so the types are compared once more.
     """
 
     def __init__(self, store: Any) -> None:  # noqa: ANN401 - numba has no types
@@ -180,34 +184,36 @@ class _Forgiving:
         return self._store._load_overload(signature, target)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401
-        with suppress(*_UNREADABLE):
+        try:
             self._store.save_overload(signature, compiled)
+        except _UNREADABLE as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            _say(
+                logging.WARNING,
+                f"compiled code cannot be kept in {self._store.cache_path} ({reason}): every command compiles again, "
+                "for a few seconds (NUMBA_CACHE_DIR names another folder)",
+            )
 
 
 def _forgiving(dispatcher: Any) -> Any:  # noqa: ANN401
     """Return numba's object for a function, with a store that never fails."""
     if not hasattr(dispatcher, "_cache"):
         return dispatcher
-    kept: Any = getattr(dispatcher._cache, "_cache_file", None)
-    if not hasattr(kept, "_source_stamp"):
+    store = dispatcher._cache
+    numbas: Any = getattr(store, "_cache_file", None)
+    stem = getattr(getattr(store, "_impl", None), "filename_base", None)
+    if not hasattr(numbas, "_source_stamp") or not stem:
         msg = "this numba keeps code in another way"
         raise RuntimeError(msg)
-    kept._source_stamp = (kept._source_stamp, _written(Path(dispatcher.py_func.__code__.co_filename).parent))
-    dispatcher._cache = _Forgiving(dispatcher._cache)
+    stamp = (numba.__version__, numbas._source_stamp, [getattr(_numba, name, None) for name in _SETTINGS])
+
+    @cache
+    def digest() -> str:
+        return source_digest(dispatcher.py_func, stamp, sorted(dispatcher.targetoptions.items(), key=str))
+
+    store._cache_file = KeptCode(store.cache_path, stem, digest)
+    dispatcher._cache = _Forgiving(store)
     return dispatcher
-
-
-@cache
-def _written(folder: Path) -> tuple[tuple[str, float, int], ...]:
-    """Return name, time and size of each module of a folder.
-
-    numba compiles a function anew when its own module changes, but the code that it keeps has that of the functions it
-    calls from others in it.
-    """
-    with suppress(OSError):
-        found = [(path.name, path.stat()) for path in sorted(folder.glob("*.py"))]
-        return tuple((name, each.st_mtime, each.st_size) for name, each in found)
-    return ()
 
 
 class _Teller(event.Listener):

@@ -37,7 +37,17 @@ from htagraph.trace.kineto.scan.events import (
     key_number,
     key_table,
 )
-from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
+from htagraph.trace.kineto.scan.grammar import (
+    blank,
+    byte,
+    compiled,
+    key_end,
+    rows_address,
+    skip_value,
+    text_address,
+    value_behind,
+    word,
+)
 from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
 from htagraph.trace.kineto.times import padded
@@ -429,7 +439,8 @@ def event_spans(block: Block, which: Array) -> Ints:
     one at the end of a text needs repair, see `trace_writer`.
     """
     spans = np.zeros((len(which), PLAIN + 1), np.int64)
-    _fill(block.text.ctypes.data, np.ascontiguousarray(block.rows[which, OFFSET]), _KEY_TABLE.ctypes.data, spans)
+    starts = np.ascontiguousarray(block.rows[which, OFFSET])
+    _fill(text_address(block.text), starts, rows_address(_KEY_TABLE), spans)
     return spans
 
 

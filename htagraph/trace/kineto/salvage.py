@@ -26,13 +26,23 @@ Decode = Callable[[bytes], list[T]]
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _BLANKS = " \t\r\n"
 _KEY = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"\s*:', re.ASCII)
-_DOCUMENT = re.compile(rb'\{\s*"schemaVersion"|"traceEvents"\s*:\s*\[\s*\{\s*"ph"')
+_SECOND = r'\{\s*"schemaVersion"|"traceEvents"\s*:\s*\[\s*\{\s*"ph"'
+_DOCUMENT = re.compile(_SECOND.encode())
+_DOCUMENT_IN_PLAIN = re.compile(_SECOND)
+_PHASE = re.compile(r'"ph"\s*:\s*"')
+_LETTER = re.compile(r"[^ \t\r\n]")
+_HEAD = re.compile(r'\{[^{}\[\]]{0,512}?"ph"\s*:\s*"\w"')
+_ROOT_FOLLOWS = re.compile(r'\]\s*(?:,\s*"|\})')
 _OBJECTS = re.compile(rb"\}(?=\s*(?:,\s*)?\{)")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]|,', re.DOTALL)
 _HEADER_KEYS = (
     "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "displayTimeUnit",
     "host_name", "traceName", "trace_id",
 )  # fmt: skip
+_TAIL_CHARS = 4096
+"""Characters without an event behind a closing bracket from which on it is taken for the end of the array although the
+file goes on. Chosen: hardly an event is longer. Doubled, lists of longer events are not taken for the array."""
+_ROOT_KEY = re.compile(r'\]\s*,\s*"(?:' + "|".join(_HEADER_KEYS) + r')"\s*:')
 _MAX_LOST_SHARE = 0.5
 """Share of unreadable events in a stretch of text above which the file is refused. Chosen: single writers lose a few
 events, interleaved ones most. With 1, a file of which almost nothing is left would be read without an error."""
@@ -97,6 +107,12 @@ class _Walk:
     """Bytes that were given to repairs."""
     searched: int = 0
     """How far the text was searched for a second document."""
+    phase: int = -1
+    """Where the next phase of an event is, if behind `at`; the length of the text if there is none."""
+    tails: int = 0
+    """How many brackets were tried as the end of the array by reading the text behind them as root keys."""
+    document: int = -1
+    """Where the next document begins, if behind `at`; the length of the text if none does."""
 
 
 def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Salvaged[T]:
@@ -114,10 +130,12 @@ def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Sa
         walk.at = _between(walk.plain, walk.at)
         if walk.at == len(text):
             break
-        if walk.plain[walk.at] == "]":
-            salvaged.closed = True
-            walk.at += 1
-            break
+        if _is_loose(walk):
+            salvaged.closed = _closes(walk, final=final)
+            if salvaged.closed or (not final and _may_close_later(walk)):
+                break
+            _skip_bracket(walk)
+            continue
         if walk.resumed and walk.plain[walk.at] != "{":  # a part of the unreadable event, as may be thousands more
             walk.parts += 1
             if walk.parts > _MAX_NESTED_TRIES:
@@ -134,6 +152,7 @@ def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Sa
     _refuse_mostly_lost(walk.lost - walk.foreign, len(salvaged.events), log)
     log.add("event_unreadable", "events damaged beyond repair; dropped", walk.lost)
     ends_unreadable = walk.resumed and walk.at == len(text) and not salvaged.closed
+    walk.at += salvaged.closed
     salvaged.rest = _GAP if ends_unreadable and not final else text[walk.at :]
     return salvaged
 
@@ -146,10 +165,24 @@ def salvage_header(text: bytes, log: IssueLog) -> dict[str, Any]:
         start = re.search(rf'"{key}"\s*:\s*', plain)
         if start:
             try:
-                header[key], _ = json.JSONDecoder(strict=False).raw_decode(plain, start.end())
+                header[key] = _whole_value(plain, start.end())
             except (ValueError, RecursionError):
                 log.add("header_key_lost", f"header key {key} is unreadable; ignored")
     return header
+
+
+def _whole_value(plain: str, at: int) -> Any:  # noqa: ANN401 - any JSON
+    """Return the value at `at`.
+
+    Raises:
+        ValueError: there is no value, or it goes on with text that is no JSON, as a damaged number does.
+    """
+    value, end = json.JSONDecoder(strict=False).raw_decode(plain, at)
+    behind = _LETTER.search(plain, end)
+    if behind and behind[0] not in ",}]":
+        msg = "a damaged value"
+        raise ValueError(msg)
+    return value
 
 
 def refuse_second_document(text: bytes, log: IssueLog) -> None:
@@ -203,6 +236,74 @@ def _taken(walk: _Walk, text: bytes, value: _Value, next_at: int, decode: Decode
     walk.resumed = not events and (walk.resumed or not follows or not (value.end or value.known))
     walk.parts = walk.parts if walk.resumed else 0
     return events
+
+
+def _is_loose(walk: _Walk) -> bool:
+    """Return True for a closing bracket, and for an opening one with events inside: events are in no list of events."""
+    bracket = walk.plain[walk.at]
+    if bracket != "[":
+        return bracket == "]"
+    phase = _next_phase(walk)
+    return phase < len(walk.plain) and walk.plain.find("]", walk.at, phase) < 0
+
+
+def _next_phase(walk: _Walk) -> int:
+    """Return where the next phase of an event is, the length of the text if there is none."""
+    if walk.phase < walk.at:
+        walk.phase = _search(_PHASE, walk)
+    return walk.phase
+
+
+def _closes(walk: _Walk, *, final: bool) -> bool:
+    """Return True if the bracket at `walk.at` ends the array of events; it may be a part of a damaged event.
+
+    Behind the end of the array are root keys and no events, or another document. A bracket with events behind it is
+    the end of a list inside an event whose beginning is lost.
+    """
+    if walk.plain[walk.at] != "]":
+        return False
+    if walk.tails < _MAX_NESTED_TRIES and _is_tail(walk):
+        return True
+    end = len(walk.plain)
+    if _next_phase(walk) == end:
+        is_far = end - walk.at > _TAIL_CHARS and _ROOT_FOLLOWS.match(walk.plain, walk.at) is not None
+        return final or is_far
+    if walk.document < walk.at:
+        walk.document = _search(_DOCUMENT_IN_PLAIN, walk)
+    return walk.document < walk.phase
+
+
+def _is_tail(walk: _Walk) -> bool:
+    """Return True if root keys follow the bracket at `walk.at`, up to the end of the document or of the text."""
+    if not _ROOT_FOLLOWS.match(walk.plain, walk.at):
+        return False
+    walk.tails += 1
+    root = '{"":0' + walk.plain[walk.at + 1 :]
+    try:
+        end = json.JSONDecoder(strict=False, parse_int=float).raw_decode(root)[1]
+    except (ValueError, RecursionError) as error:
+        return ends_early(error) and _ROOT_KEY.match(walk.plain, walk.at) is not None
+    return root[end:].lstrip()[:1] not in tuple("]},")
+
+
+def _search(pattern: re.Pattern[str], walk: _Walk) -> int:
+    """Return where a pattern is next found, the length of the text if nowhere."""
+    match = pattern.search(walk.plain, walk.at)
+    return match.start() if match else len(walk.plain)
+
+
+def _may_close_later(walk: _Walk) -> bool:
+    """Return True if a bracket that does not end the array may do so by the text that follows this one."""
+    return walk.plain[walk.at] == "]" and walk.phase == len(walk.plain) and len(walk.plain) - walk.at <= _TAIL_CHARS
+
+
+def _skip_bracket(walk: _Walk) -> None:
+    """Move from a bracket that is a part of a damaged event to where the next event begins."""
+    if not walk.resumed:
+        walk.lost += 1
+        walk.foreign += 1
+    walk.resumed = True
+    walk.at = _next_start(walk.plain, walk.at + 1)
 
 
 def _value(plain: str, at: int) -> _Value:
@@ -272,7 +373,10 @@ def _start_behind(walk: _Walk, read: int) -> int:
 
 
 def _next_start(plain: str, least: int) -> int:
-    """Return where the next object begins that has a key of an event, and is on a new line or behind a bracket."""
+    """Return where the next object begins that has a key of an event.
+
+    The object is on a new line, or behind a bracket, or has a phase.
+    """
     for key in _KEY.finditer(plain, least):
         before = _blanks_before(plain, key.start(), least)
         if "\n" in plain[before : key.start()]:
@@ -280,6 +384,10 @@ def _next_start(plain: str, least: int) -> int:
         if before > least and plain[before - 1] == ",":
             before = _blanks_before(plain, before - 1, least)
         if before > least and plain[before - 1] in "]}":
+            return key.start()
+        if _HEAD.match(
+            plain, key.start()
+        ):  # whatever is before it, such as a key without its value: no argument has a phase
             return key.start()
     return len(plain)
 

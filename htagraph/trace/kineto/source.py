@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import itertools
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -32,6 +33,12 @@ SMALL_BYTES = 64 << 10
 """Bytes of a piece when little is wanted: the header alone, or the text just before damage. Chosen: headers of small
 jobs fit into one; larger pieces decompress more than is needed, and need one more halving before damage."""
 _ZIP_GZIP_WINDOW = zlib.MAX_WBITS | 16  # zlib's code for "expect a gzip header"
+_JSON_BEGINS = re.compile(rb'(?:\xef\xbb\xbf)?[\0\s]*[{\[][\0\s]*["{]')
+_CONTROLS = bytes({*range(0x20), *range(0x7F, 0x100)} - set(b"\t\r\n"))
+"""Bytes that are no letter of a JSON text in ASCII."""
+_LETTERS_SHARE = 0.75
+"""Least share of letters in the first bytes of a damaged text. Chosen: of protobuf's first fields, half are letters at
+most. Doubled, no damaged text would be read."""
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive; unpack it and pass the traces in it"),
     (b"BZh", "compressed with bzip2; decompress it first (bunzip2)"),
@@ -247,9 +254,20 @@ def _refuse_foreign(head: bytes, path: object) -> None:
         if head.startswith(magic):
             msg = f"{path}: {advice}"
             raise NotATraceError(msg)
-    if b"\0" in head[:256]:  # protobuf has one in its first fields, JSON has none anywhere
+    if _is_binary(head[:256]):
         msg = (
             f"{path}: binary data, not JSON (protobuf or Perfetto-native traces are not read; "
             "export with prof.export_chrome_trace)"
         )
         raise NotATraceError(msg)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Return True if the beginning of a file is no text: protobuf has a zero byte in its first fields.
+
+    A damaged text may have some, too: the file still begins as JSON does, and nearly all of its bytes are letters.
+    """
+    if b"\0" not in head:
+        return False
+    letters = head.translate(None, _CONTROLS)
+    return not _JSON_BEGINS.match(head) or len(letters) < _LETTERS_SHARE * len(head)

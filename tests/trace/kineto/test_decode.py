@@ -75,7 +75,7 @@ def usual_name(event: Event) -> str:
 def assert_columns_agree(trace: Trace, models: list[Event], *, base: int, every: int = 1) -> None:
     """Assert that what the columns say is what the models say, arguments at every so many rows."""
     for table, phases in ((trace.events, ("X",)), (trace.instants, ("i", "I"))):
-        dropped = {issue.what: issue.count for issue in trace.issues}.get("time_outlier", 0)
+        dropped = sum(issue.count for issue in trace.issues if issue.what in {"time_outlier", "time_corrupt"})
         mine = [
             i for i, event in enumerate(models) if event.ph in phases and (event.ph == "X" or event.cat is not None)
         ]

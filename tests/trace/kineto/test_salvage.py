@@ -566,3 +566,45 @@ def test_no_repair_but_that_of_arguments_adds_or_loses_a_brace(text: str) -> Non
     body = text.encode("latin-1")
     for codes, mended in salvage.candidates(body, whole=False):
         assert mended.count(b"}") == body.count(b"}"), codes
+
+
+# brackets and text that are not where they seem to be
+
+
+@pytest.mark.parametrize("block", [300, 1 << 22])
+@pytest.mark.parametrize(
+    "text", ["1, 2, 3]}},\n", "]}},\n", '], "Input type": ["float", ""]}},\n', "]\n", "],[", "[", "[["]
+)
+def test_a_bracket_of_a_damaged_event_does_not_end_the_events(text: str, block: int, tmp_path: Path) -> None:
+    events = [op(1), call(1), op(2), call(2), END]
+    for place in range(1, 4):
+        parts = [as_text(event).strip() for event in events]
+        parts[place] = text + parts[place]
+        whole = '{"schemaVersion": 1, "traceEvents": [\n' + ",\n".join(parts) + '\n], "traceName": "a.json"}'
+        trace = read_in_pieces(written(tmp_path / "a.json", whole), 64, block)
+        assert names(trace) == ["aten::mm", "cudaLaunchKernel"] * 2
+        assert 1 <= issues(trace)["event_unreadable"] <= 4
+        assert trace.facts.written["traceName"] == "a.json"
+
+
+@pytest.mark.parametrize("cut", ['"args": {"External id": ', '"args": ', '"name": "a', '"dur": 3x%'])
+def test_an_event_cut_behind_a_key_does_not_swallow_the_next(cut: str, tmp_path: Path) -> None:
+    damaged_event = '{"ph": "X", "cat": "cpu_op", "pid": 7, "tid": 7, "ts": 1, "dur": 2, ' + cut
+    compact = [json.dumps(event) for event in (op(1), op(2), call(2), END)]
+    text = (
+        '{"schemaVersion": 1, "traceEvents": ['
+        + ",".join([compact[0], damaged_event + compact[1], *compact[2:]])
+        + "]}"
+    )
+    trace = loaded(tmp_path, text)
+    assert names(trace) == ["aten::mm", "aten::mm", "cudaLaunchKernel"]
+    assert issues(trace)["event_unreadable"] == 1
+
+
+def test_the_text_behind_the_events_in_the_middle_of_them_is_no_second_document(tmp_path: Path) -> None:
+    end = TEXT[TEXT.rindex("]") :]
+    middle = TEXT.index("{", len(TEXT) // 2)
+    middle = TEXT.index('  {\n    "ph"', middle)
+    trace = loaded(tmp_path, TEXT[:middle] + end + ",\n" + TEXT[middle:])
+    assert names(trace) == WORK
+    assert issues(trace)["event_unreadable"] >= 1

@@ -202,3 +202,18 @@ def test_zstd_that_is_cut_or_damaged_is_read_up_to_the_damage(tmp_path: Path) ->
     path.write_bytes(zstd(b"PK\x03\x04" + TEXT))
     with pytest.raises(TraceError, match="a zip archive"):
         read(path)
+
+
+@pytest.mark.parametrize("at", [30, 100])
+@pytest.mark.parametrize("zeros", [1, 4, 40])
+def test_zeros_in_the_beginning_of_a_text_do_not_make_it_binary(at: int, zeros: int, tmp_path: Path) -> None:
+    text = kineto_text(healthy(3)).encode()
+    trace = loaded(tmp_path, text[:at] + bytes(zeros) + text[at + zeros :])
+    assert len(trace.events) == 9
+    assert "header_damaged" in issues(trace)
+
+
+@pytest.mark.parametrize("content", [b"\n{\x08\x01\x12\x0f\0\0{", b'{"\0\x01\x02\x03\x04\x05' * 20, b"\0" * 300])
+def test_binary_data_is_refused_as_that(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(NotATraceError, match="binary data"):
+        loaded(tmp_path, content)

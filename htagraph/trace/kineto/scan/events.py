@@ -29,7 +29,9 @@ from htagraph.trace.kineto.scan.grammar import (
     put,
     skip_value,
     string_end,
+    text_address,
     value_behind,
+    with_padding,
     word,
 )
 from htagraph.trace.kineto.times import EXACT_FLOAT_US
@@ -356,8 +358,8 @@ def key_table(keys: Sequence[tuple[str, int]]) -> Ints:
         raise ValueError(msg)
     codes = []
     for text in texts:
-        around = np.frombuffer(text.rjust(_KEY_BYTES, b"\0") + bytes(8), np.uint8)
-        start = around.ctypes.data + _KEY_BYTES - len(text)
+        around = with_padding(text.rjust(_KEY_BYTES, b"\0"))
+        start = text_address(around) + _KEY_BYTES - len(text)
         codes.append(_code(start, start + len(text)))
     random = np.random.default_rng(0)
     for _ in range(_MAX_TRIES):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -22,9 +23,11 @@ from htagraph.trace.kineto.times import SURE_DIGITS
 
 __all__ = [
     "DECIMAL", "INTEGER", "PADDING", "REFUSED", "SCIENTIFIC", "Int", "blank", "byte", "compiled", "first_byte",
-    "float_of", "key_end", "number", "put", "skip_value", "string_end", "value_behind", "word",
+    "float_of", "key_end", "number", "put", "rows_address", "skip_value", "string_end", "text_address",
+    "value_behind", "with_padding", "word",
 ]  # fmt: skip
 
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 Int: TypeAlias = Any
 """An integer of compiled code, signed or not."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,6 +97,50 @@ def first_byte(typing_context: Any, marks: Any) -> Any:  # noqa: ANN401
 
 PADDING = bytes(16)
 """What follows a text: whoever reads eight bytes at its end reads at most seven more, and then eight again."""
+
+
+def with_padding(content: bytes | memoryview | npt.NDArray[Any], memory: npt.NDArray[np.uint8] | None = None) -> Bytes:
+    """Return the bytes of a text, or of an array that is compared as text, with `PADDING` behind them.
+
+    Args:
+        content: The bytes.
+        memory: Memory to copy the bytes into, of just this size; new memory if it is None.
+
+    Example:
+        >>> with_padding(b"ab").tobytes() == b"ab" + PADDING
+        True
+    """
+    given = np.frombuffer(content, np.uint8)
+    if memory is None:
+        memory = np.empty(len(given) + len(PADDING), np.uint8)
+    memory[: len(given)] = given
+    memory[len(given) :] = 0
+    return memory
+
+
+def text_address(text: Bytes) -> int:
+    """Return the address of a text for compiled code, which may read as far as `PADDING` reaches.
+
+    Raises:
+        ValueError: the text does not end with `PADDING`.
+
+    Example:
+        >>> text_address(np.zeros(3, np.uint8))
+        Traceback (most recent call last):
+            ...
+        ValueError: compiled code reads behind this text: it needs PADDING
+    """
+    if text[-len(PADDING) :].tobytes() != PADDING:
+        msg = "compiled code reads behind this text: it needs PADDING"
+        raise ValueError(msg)
+    return text.ctypes.data
+
+
+def rows_address(rows: npt.NDArray[np.int64]) -> int:
+    """Return the address of rows of integers, of which compiled code reads and writes whole integers only."""
+    return rows.ctypes.data
+
+
 REFUSED = 0
 """Address that stands for text which is not understood."""
 INTEGER, DECIMAL, SCIENTIFIC = range(3)

@@ -21,7 +21,16 @@ from htagraph.trace.kineto.decode import UNDECODABLE
 from htagraph.trace.kineto.events import BulkField, call_columns, columns, is_frame
 from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.events import NO_SPAN
-from htagraph.trace.kineto.scan.grammar import PADDING, Int, compiled, put, word
+from htagraph.trace.kineto.scan.grammar import (
+    PADDING,
+    Int,
+    compiled,
+    put,
+    rows_address,
+    text_address,
+    with_padding,
+    word,
+)
 
 __all__ = [
     "NO_TOKEN", "Block", "EventTextScanner", "EventTexts", "Key", "Reused", "Scanned", "Scanner", "TokenTable",
@@ -146,13 +155,13 @@ class Scanner:
             memory = self._idle.popleft()
         except IndexError:
             memory = _Scan()
-        result, padded, rows, args = memory(text, calls=self._calls, exact=exact)
-        if result == scan.SCANNED and not _objects_are_utf8(padded, rows):
+        result, whole, rows, args = memory(text, calls=self._calls, exact=exact)
+        if result == scan.SCANNED and not _objects_are_utf8(whole, rows):
             result = scan.DECLINED
         # event by event, while its text is in a cache
         labels = np.ascontiguousarray(rows[:, scan.NAME : scan.THREAD + 1])
         by_column = np.ascontiguousarray(rows.T).T  # columns are looked at one by one
-        return memory, (result, padded, by_column, labels, _by_key(args))
+        return memory, (result, whole, by_column, labels, _by_key(args))
 
     def scan(
         self, text: bytes | memoryview, offset: int, *, exact: bool, scanned: Scanned | None = None
@@ -170,24 +179,26 @@ class Scanner:
             self._idle.append(memory)
 
     def _block(self, found: _Found, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
-        result, padded, rows, labels, args = found
+        result, text, rows, labels, args = found
         if result != scan.SCANNED:
             return None, result == scan.NEEDS_EXACT
-        base = padded.ctypes.data
+        base = text_address(text)
         left_out = self._left_out(base, rows)
         labels[left_out, 0] = scan.NO_SPAN
         of_events = self._texts.numbers(base, labels.ravel()).reshape(labels.shape)
         names, categories, processes, _ = np.ascontiguousarray(of_events.T)
         tokens = [of_events]
-        arguments, odd = self._arguments(padded, *args)
+        arguments, odd = self._arguments(text, *args)
         tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == scan.TEXT]
         pairs = of_events[:, -2:].astype(np.int64, order="C")
-        lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(len(rows)) * _PAIR_BYTES << 32) + _PAIR_BYTES)
+        spans = (np.arange(len(rows)) * _PAIR_BYTES << 32) + _PAIR_BYTES
+        pairs_text = with_padding(pairs.reshape(-1))
+        lanes = self._pairs_seen.numbers(text_address(pairs_text), spans)
         self._decode()
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return None, False
         block = Block(
-            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd,
+            text, offset, exact, rows, names, categories, processes, lanes, arguments, odd,
             self._is_frame(rows, categories), left_out, self._calls, self._values, self._pairs,
         )  # fmt: skip
         return block, False
@@ -228,7 +239,7 @@ class Scanner:
                 events, fitting = events[~is_odd], fitting[~is_odd]
             if len(events):
                 if self._kind(key) == scan.TEXT:
-                    fitting = self._texts.numbers(text.ctypes.data, fitting)
+                    fitting = self._texts.numbers(text_address(text), fitting)
                 arguments[key] = events, fitting
         return arguments, odd
 
@@ -336,9 +347,9 @@ class EventTextScanner:
         text = bytes(part)
         if b"\\u" in text or not _is_utf8(text):  # half a surrogate pair, or text that is repaired
             return None
-        result, padded, rows, args = self._scan(text, calls=False, exact=True)
+        result, whole, rows, args = self._scan(text, calls=False, exact=True)
         odd = args[args[:, 1] >= scan.SPAN, 2].tolist()  # values that are not of their columns' types
-        if result != scan.SCANNED or not all(map(_is_readable, map(partial(span_text, padded), odd))):
+        if result != scan.SCANNED or not all(map(_is_readable, map(partial(span_text, whole), odd))):
             return None
         return EventTexts(text, rows[:, scan.OFFSET].copy(), rows[:, scan.STOP].copy())
 
@@ -357,14 +368,13 @@ class _Scan:
         args = self._of_args.lend((arguments + scan.MAX_KEYS) * scan.ARGUMENT_WIDTH).reshape(-1, scan.ARGUMENT_WIDTH)
         if is_too_long:
             return scan.DECLINED, np.zeros(0, np.uint8), rows[:0], args[:0]
-        padded = self._of_text.lend(size + len(PADDING))
-        padded[:size], padded[size:] = np.frombuffer(text, np.uint8), 0
+        whole = with_padding(text, self._of_text.lend(size + len(PADDING)))
         fields, known = scan_tables(calls=calls)
         result, events, used = scan.scan_events(
-            (padded.ctypes.data, size), (fields.ctypes.data, known.ctypes.data), (rows.ctypes.data, len(rows)),
-            (args.ctypes.data, len(args)), int(exact),
+            (text_address(whole), size), (rows_address(fields), rows_address(known)), (rows_address(rows), len(rows)),
+            (rows_address(args), len(args)), int(exact),
         )  # fmt: skip
-        return result, padded, rows[:events], args[:used]
+        return result, whole, rows[:events], args[:used]
 
 
 def _is_readable(value: bytes) -> bool:

@@ -26,7 +26,9 @@ from htagraph.trace.kineto.scan.grammar import (
     number,
     put,
     string_end,
+    text_address,
     value_behind,
+    with_padding,
     word,
 )
 from tests.trace.kineto.scan.scanned import is_scanned
@@ -223,3 +225,16 @@ def test_the_first_byte_is_that_of_the_lowest_bit(value: int) -> None:
     memory = np.zeros(16, np.uint8)
     low_first = value.to_bytes(8, "little")
     assert at(memory.ctypes.data, value)[2] == next(i for i, each in enumerate(low_first) if each)
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", np.arange(3), bytes(16)])
+def test_a_text_has_padding_behind_it_and_no_other_has_an_address(content: Any) -> None:
+    text = with_padding(content)
+    assert text.tobytes() == (content if isinstance(content, bytes) else content.tobytes()) + PADDING
+    assert text_address(text) == text.ctypes.data
+    memory = np.full(len(text), 7, np.uint8)
+    assert with_padding(content, memory) is memory
+    assert memory.tobytes() == text.tobytes()
+    memory[-1] = 1
+    with pytest.raises(ValueError, match="needs PADDING"):
+        text_address(memory)
