@@ -346,8 +346,8 @@ def test_a_test_file_belongs_to_a_module() -> None:
     assert not strays, f"no module of htagraph has these tests: {strays}; laws across modules belong into tests/laws"
 
 
-_ACROSS = (TESTS / "laws", TESTS / "published", TESTS / "simulate")
-"""Tests across modules: of the whole, of published results, and of the simulator through its door."""
+_ACROSS = tuple(TESTS / name for name in ("fuzz", "guard", "laws", "published", "simulate"))
+"""Tests across modules: damaged files, guarded memory, the whole, published results, the simulator through its door."""
 
 
 # one change: one file, one row, one test; one verb: one row, one line in the page of commands

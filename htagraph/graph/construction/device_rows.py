@@ -13,6 +13,8 @@ from htagraph.core.parents import nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.tolerances import LIMITS
 
+__all__ = ["names_of_work"]
+
 
 def names_of_work(
     row: Array,

