@@ -66,7 +66,7 @@ def test_transfers_that_are_cut_anew_are_compared_by_their_sum() -> None:
         return load([*calls, kernel(COMPUTE, 5, 95, 0), *sent, wait])
 
     overlapped = between(job((100, 90)), job((20, 30), (50, 30), (100, 31)))
-    # it is shorter by what waits for what alone; the kernel beside holds up the last piece, which counts for a part of it
+    # it is shorter by what waits for what; the kernel beside holds up the last piece, and counts for a part of it
     assert overlapped.explained_us == pytest.approx(0, abs=4)
 
 
