@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import check_choice
-from htagraph.core.intervals import difference, length, union
+from htagraph.core.intervals import clip, difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.earlier_work import begins_of_devices
 from htagraph.graph.measures.own_time import Work, devices_of, work_of
 from htagraph.queries.on_workers import rank_by_rank
 
@@ -92,10 +93,29 @@ def _works(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
     """
     whole = work_of(graph, rank)
     devices = devices_of(graph, rank)
+    start = max(whole.start, _begin(graph, rank))
     if not apart or len(devices) < 2:
-        return [whole]
+        return [_within(whole, start, whole.end)]
     works = [work_of(graph, rank, device) for device in devices]
-    return [replace(work, start=whole.start, end=whole.end) for work in works]
+    return [_within(work, start, whole.end) for work in works]
+
+
+def _begin(graph: DependencyGraph, rank: int) -> int:
+    """Return when the window of a rank's devices begins, ns on its own clock; the smallest integer without devices.
+
+    That is the start of the first work, or on a device that ran work begun before the recording, the end of that.
+    """
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
+    begins = np.maximum(acts.start[work], begins_of_devices(graph, work))
+    return int(begins.min()) if len(begins) else np.iinfo(np.int64).min
+
+
+def _within(work: Work, start: int, end: int) -> Work:
+    """Return the part of some work that lies in a window."""
+    by_kind = {kind: clip(busy, start, end) for kind, busy in work.by_kind.items()}
+    return replace(work, by_kind=by_kind, start=start, end=end)
 
 
 def _row(work: Work) -> tuple[str, list[int]]:
