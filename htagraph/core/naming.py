@@ -26,7 +26,7 @@ __all__ = [
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
     "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
-    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
+    "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
     "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait",
     "is_whole_graph", "kernel_kind", "kernel_library", "matches", "names_like", "names_that", "needs_device",
     "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
@@ -318,6 +318,9 @@ is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole C
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
     "a runtime or driver call that starts a kernel, a copy or a memset",
+)
+is_memset_call = _named(
+    r"^(?-i:cuda|hip|cu)\w*Mem[Ss]et", "a runtime or driver call that fills memory; of no bytes, it enqueues nothing"
 )
 is_capture_begin = _named(r"StreamBeginCapture", "a call from which on a thread's work becomes a CUDA graph")
 is_capture_end = _named(r"StreamEndCapture", "the call that ends a capture")
