@@ -37,6 +37,7 @@ from sources_inner import LIMIT, inner
 def outer(x):
     return {times} * inner(x) + LIMIT + sources_inner.LIMIT
 """
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(name="kept", autouse=True)
@@ -229,7 +230,7 @@ def test_the_digest_of_a_function_is_the_same_in_every_process() -> None:
     queue = context.Queue()
     process = context.Process(target=tell, args=(queue,))
     process.start()
-    assert queue.get(timeout=60) == digest_of_the_scan()
+    assert queue.get(timeout=PATIENCE_S) == digest_of_the_scan()
     process.join()
 
 
