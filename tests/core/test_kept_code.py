@@ -18,6 +18,7 @@ from numba.core import config as numba_config
 
 from htagraph.core.compiled import njit
 from htagraph.core.kept_code import KeptCode, source_digest
+from tests.patience import PATIENCE_S
 
 config: Any = numba_config
 KEY = ("types", "processor")
