@@ -73,6 +73,9 @@ class Reader(Protocol):
     def category_arguments(self, path: TracePath, category: str | None = None) -> pd.DataFrame:
         """Return every argument of the events of a category, or of all: one row per event."""
 
+    def samples(self, trace: Trace) -> pd.DataFrame:
+        """Return the samples of counters in a trace's file, as `htagraph.trace.columns.SAMPLES` has them."""
+
     def check_arguments(self, path: TracePath) -> pd.DataFrame:
         """Return how every argument of every event fits what the format says of it; see `htagraph.check_arguments`."""
 

@@ -34,6 +34,7 @@ from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import change_text, curve, drawn, stacked, waterfall
 from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, page, table_of
+from htagraph.output.html.samples import samples_section
 from htagraph.output.html.timeline import MOST_SLICES, PageTimeline, timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.report import wording_of
@@ -418,7 +419,7 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     results = PageResults(graph, inputs or _folder(graph))
     first = findings_section(results), glance_section(results)
     timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
-    last = breakdown_section(results), collective_section(results), memory_section(results)
+    last = breakdown_section(results), collective_section(results), memory_section(results), samples_section(graph)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [
         *first, timeline, panel, plan_section(results), capacity_section(results),

@@ -239,19 +239,24 @@ def by_call(stats: pd.DataFrame) -> pd.DataFrame:
     "counters",
     {
         "queues": "analyses.queue_length.STREAMS", "bandwidth": "analyses.memory_bandwidth.COPIES",
+        "samples": "analyses.device_samples.COUNTERS",
         "queue_length": "analyses.queue_length.TABLE", "memory_bandwidth": "analyses.memory_bandwidth.TABLE",
+        "device_samples": "analyses.device_samples.TABLE",
     },
-    maybe=("queue_length", "memory_bandwidth"),
+    maybe=("samples", "queue_length", "memory_bandwidth", "device_samples"),
 )  # fmt: skip
 def counters_report(
     graph: DependencyGraph, inputs: Sequence[str], *, full: int = FULL_QUEUE, series: bool = False
 ) -> Report:
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
     queues, copies = hg.queue_length(graph, by="stream", full=full), hg.memory_bandwidth(graph, by="copy")
-    tables = {"queues": queues, "bandwidth": copies}
+    samples = hg.device_samples(graph, by="counter")
+    tables = {"queues": queues, "bandwidth": copies} | ({"samples": samples} if len(samples) else {})
     if series:
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
-    sentences = findings.counters_sentences(queues, full)
+    if series and len(samples):
+        tables["device_samples"] = hg.device_samples(graph)
+    sentences = findings.counters_sentences(queues, full, samples)
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
