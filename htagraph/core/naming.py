@@ -1,4 +1,4 @@
-r"""What the names of events mean. The only place with literal names and patterns of events.
+r"""The meaning of the names of events. The only place with literal names and patterns of events.
 
 `Naming` holds the patterns that decide an event's kind; extend them for in-house kernels with `Naming.extend`:
 
@@ -17,6 +17,15 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind, KernelKind
+from htagraph.core.names import (
+    LONGEST_READ,
+    selecting_name,
+    short_name,
+    sibling_names,
+    stable_name,
+    step_number,
+    without_address,
+)
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
@@ -28,27 +37,39 @@ __all__ = [
     "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
     "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
     "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait",
-    "is_whole_graph", "kernel_kind", "kernel_library", "matches", "names_like", "names_that", "needs_device",
-    "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "is_whole_graph", "kernel_kind", "kernel_library", "literal_glob", "matches", "names_like", "names_that",
+    "needs_device", "operator_of_frame", "parameter_positions", "short_name", "sibling_names", "stable_name",
+    "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
 def exact_glob(name: str) -> str:
-    r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
+    r"""Return a glob that fits a name, in a single line: any character stands for one that cannot be printed.
+
+    A glob of a name that the linker mangled has the readable name, which selects the same events.
 
     Example:
-        >>> exact_glob("copy[2]"), exact_glob("two\nlines")
-        ('copy[[]2]', 'two?lines')
+        >>> exact_glob("copy[2]"), exact_glob("two\nlines"), exact_glob("_Z4gemmPf")
+        ('copy[[]2]', 'two?lines', 'gemm(float[*])')
     """
-    exact = re.sub(r"[*?[]", r"[\g<0>]", name)  # what means something in a glob
+    return literal_glob(selecting_name(name))
+
+
+def literal_glob(text: str) -> str:
+    """Return a glob that fits one text only.
+
+    Example:
+        >>> literal_glob("copy[2]")
+        'copy[[]2]'
+    """
+    exact = re.sub(r"[*?[]", r"[\g<0>]", text)  # these mean something in a glob
     return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
 
 
 @lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few
 def matches(pattern: str, name: str) -> bool:
     """Return True if a pattern matches anywhere in a name; case is ignored."""
-    return _compiled(pattern).search(name) is not None
+    return _compiled(pattern).search(name, 0, LONGEST_READ) is not None
 
 
 def names_like(pattern: str, names: Sequence[str], codes: Array) -> Mask:
@@ -241,7 +262,7 @@ def _named(pattern: str, of: str) -> Callable[[str], bool]:
     """Return a function that says whether a name matches a pattern; `of` says what such names belong to."""
 
     def fits(name: str) -> bool:
-        return _compiled(pattern).search(name) is not None
+        return _compiled(pattern).search(name, 0, LONGEST_READ) is not None
 
     fits.__doc__ = f"Return True for the name of {of}."
     return fits
@@ -466,20 +487,8 @@ LINEAR = "aten::linear"
 """The operator of linear layers."""
 COPY = "aten::copy_"
 """The operator that copies its second input into its first one."""
-_STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
 _TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
-
-
-def step_number(name: str) -> int | None:
-    """Return the number N of a step annotation ``ProfilerStep#N``, or None for any other name.
-
-    Example:
-        >>> step_number("ProfilerStep#12")
-        12
-    """
-    match = _STEP.match(name)
-    return int(match[1]) if match else None
 
 
 def inference_phase(name: str) -> tuple[str, int]:
@@ -533,63 +542,3 @@ BETWEEN_OPERATORS = "Python between operators"
 """What the host's time is called that no event covers, or only a step."""
 ELEMENTWISE = "elementwise_kernel"
 """What is in the name of PyTorch's kernels that compute each element by itself."""
-_SIGNATURE = re.compile(r"^void |[(<]")
-_CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
-_UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
-
-
-def short_name(name: str) -> str:
-    """Return a kernel's name without template arguments, parameters and return type, for tables.
-
-    A name that is not a C++ signature is returned unchanged.
-
-    Example:
-        >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int, int)")
-        'at::native::vectorized_elementwise_kernel'
-        >>> short_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
-        'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__'
-        >>> short_name("train step (epoch 3)")
-        'train step (epoch 3)'
-    """
-    if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
-        return name
-    plain: list[str] = []
-    depth = 0
-    signature = (
-        name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").replace("->", "").removesuffix(" const")
-    )
-    for letter in signature.replace(_CALL, _CALL_KEPT):
-        if letter in "<(":
-            if not depth and plain and plain[-1].isspace():
-                return name  # no bracket of a signature follows a space: "train step (epoch 3)"
-            depth += 1
-        if not depth:
-            plain.append(letter)
-        if letter in ">)":
-            depth = max(0, depth - 1)
-    words = "".join(plain).replace(_CALL_KEPT, _CALL).split()
-    return words[-1] if words else name
-
-
-def without_address(name: str) -> str:
-    """Return a name without the address of an object, which says nothing to a reader.
-
-    Example:
-        >>> without_address("<built-in method mm of Tensor object at 0x7f2a>")
-        '<built-in method mm of Tensor object>'
-    """
-    return re.sub(" at 0x[0-9a-f]+", "", name)
-
-
-def stable_name(name: str) -> str:
-    """Return a name without the parts that change between runs: step number, line numbers, addresses.
-
-    Example:
-        >>> stable_name("ProfilerStep#12"), stable_name("model.py(37): forward")
-        ('ProfilerStep', 'model.py: forward')
-        >>> stable_name("<built-in method mm of Tensor object at 0x7f2a>")
-        '<built-in method mm of Tensor object>'
-    """
-    if step_number(name) is not None:
-        return name.partition("#")[0]
-    return _UNSTABLE.sub("", name) if "(" in name or " at 0x" in name else name

@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
-from htagraph.core.naming import is_source_frame, short_name, without_address
+from htagraph.core.naming import is_source_frame, sibling_names, without_address
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, shortened, time_text
 from htagraph.graph.measures.ledger import Part
@@ -206,8 +206,10 @@ class Finding(NamedTuple):
         return text if text[-1] in ".?" else f"{text[0].upper()}{text[1:]}."
 
 
-def in_short(name: str) -> str:
+def in_short(name: str, beside: Sequence[str] = ()) -> str:
     r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
+
+    Names `beside` it in the sentence stay different: a kernel keeps the template arguments that tell it apart.
 
     Example:
         >>> in_short("/home/me/model.py(37): forward"), in_short("void gemm<float>(float*)")
@@ -215,7 +217,9 @@ def in_short(name: str) -> str:
         >>> in_short("loss < 3, in\nwords")
         'loss < 3, in words'
     """
-    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(without_address(name))
+    plain = name.rsplit("/", 1)[-1]
+    if not is_source_frame(name):
+        plain = sibling_names([without_address(each) for each in (name, *beside)])[0]
     return shortened(" ".join(plain.split()), LETTERS_IN_SHORT)
 
 

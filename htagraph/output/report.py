@@ -7,7 +7,6 @@ shortened in the middle, then columns are left out.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import printable
-from htagraph.core.naming import short_name
+from htagraph.core.naming import sibling_names
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_LISTED
@@ -322,7 +321,7 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
         heading = heading.replace("GB", "MB") if in_mb else heading
         cells = [_short_or_dash(1000 * value if in_mb else value) for value in values]
     if name in _NAMES:
-        cells, short = _distinct_names(cells)
+        cells = short = sibling_names(cells)
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
     is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)") or name == "rank"
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])
@@ -338,13 +337,6 @@ def _cell(name: str, value: object) -> str:
     if name in _NOBODY and value == -1:
         return _NOBODY[name]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
-
-
-def _distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return (names without template arguments and parameters, whole where several would be alike; all without)."""
-    short = {name: short_name(name) for name in dict.fromkeys(names)}
-    alike = Counter(short.values())
-    return [name if alike[short[name]] > 1 else short[name] for name in names], [short[name] for name in names]
 
 
 def _short_or_dash(value: float) -> str:
