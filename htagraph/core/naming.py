@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.kinds import ActivityKind, KernelKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.core.names import (
     LONGEST_READ,
     selecting_name,
@@ -29,17 +29,17 @@ from htagraph.core.names import (
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
-    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES",
-    "LINEAR", "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
-    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
-    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
-    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
+    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
+    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
+    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
+    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
     "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait",
-    "is_whole_graph", "kernel_kind", "kernel_library", "literal_glob", "matches", "names_like", "names_that",
-    "needs_device", "operator_of_frame", "parameter_positions", "short_name", "sibling_names", "stable_name",
-    "step_number", "transfer_direction", "without_address",
+    "is_softmax",
+    "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob",
+    "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "parameter_positions", "short_name",
+    "sibling_names", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def transfer_direction(name: str) -> int:
         >>> transfer_direction("nccl:send 0->1"), transfer_direction("c10d::recv_"), transfer_direction("nccl:barrier")
         (1, -1, 0)
     """
-    match = _SEND_OR_RECV.search(name)
+    match = _SEND_OR_RECV.search(name, 0, LONGEST_READ)
     return 0 if match is None else 1 if match[1].lower() == "send" else -1
 
 
@@ -303,10 +303,6 @@ is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies a batch of matrices, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
-SINGLE_PRECISION = "(?i)sgemm|scudnn"
-is_single_precision = _named(
-    SINGLE_PRECISION, "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
-)
 needs_device = _named(
     r"^(nccl|rccl|xccl):|^aten::(_?(cudnn|miopen)_(?!is_)|(record_stream|_?pin_memory)$)",
     "an operator or annotation that only jobs with a device have",
@@ -389,48 +385,6 @@ is_memory_label = _named(
     r"|transpose|reshape|expand|split|size|dim|eq|lt|ones|zeros|full|arange|finfo|(un)?squeeze)(?![a-z])",
     "a user's name of work that memory bounds: that of a function, or of a module by its last word",
 )
-_KERNEL_KINDS = (
-    (r"^Memset|^aten::(zero|fill)_$|FillFunctor", KernelKind.MEMSET),
-    (r"^Memcpy|^__amd_rocclr_copy", KernelKind.COPY),
-    (r"multi_tensor_apply|fused_?adam|adagrad|^aten::_(foreach|fused)_|^Optimizer\.step", KernelKind.OPTIMIZER),
-    (
-        r"fmha|flash_?(fwd|bwd|attn|att_|infer)|attn_fwd|attn_bwd|attention|mha_(fwd|bwd)|paged_attn|unified_attn",
-        KernelKind.ATTENTION,
-    ),
-    (
-        r"conv(?!ert)|[dw]grad|fprop|winograd|scudnn|im2col|col2im|implicit_gemm|igemm_(fwd|bwd|wrw)|fft[12]d",
-        KernelKind.CONVOLUTION,
-    ),
-    (
-        r"gemm|gemv|^Cijk_|nvjet|splitk|matmul|(^|_)bmm|cublas|dot_kernel"
-        r"|^aten::((_scaled_|_int_|_?grouped_)?(add)?mm_?|(badd)?bmm_?|linear|mv|addmv|_scaled_grouped_mm)$",
-        KernelKind.GEMM,
-    ),
-    (
-        r"norm|softmax|reduce_|reduction|loss|welford|(^|_|::)bn_|triton_(red|per)_|cross_entropy|GammaBeta"
-        r"|^aten::(sum|mean|max|min|amax|amin|var|std|prod|cumsum|any|all|argmax|argmin|logsumexp|topk)(\.|$)|pool",
-        KernelKind.REDUCTION,
-    ),
-    (
-        r"index|gather|scatter|embedding|sort|topk|permute_|unique|masked_select|nonzero|DeviceSelect|DeviceScan",
-        KernelKind.INDEX,
-    ),
-    (
-        r"CatArray|copy|transpose|nchwToNhwc|nhwcToNchw|^aten::(cat|stack|clone|contiguous|to|_to_copy)$",
-        KernelKind.COPY,
-    ),
-    (r"elementwise|triton_|dropout|threshold|gelu|relu|silu|Functor|^aten::\w+$", KernelKind.ELEMENTWISE),
-)
-"""The kind of a kernel: that of the first pattern which its name, or that of an operator on the host, matches."""
-_LIBRARIES = (
-    (r"nccl|rccl|multimem|cross_device_reduce", "nccl"),
-    (r"flash|fmha", "flash"),
-    (r"scudnn|cudnn|miopen|[dw]grad|^igemm_", "cudnn"),
-    (r"cutlass|cublas|gemm|gemv|nvjet|^Cijk_|splitKreduce|dot_kernel", "cublas"),
-    (r"triton", "triton"),
-    (r"at::native|c10::", "pytorch"),
-    (r"cub::|thrust", "cub"),
-)
 
 _PARAMETERS = (
     (r"^aten::linear$", (1, 2)),
@@ -454,31 +408,6 @@ def parameter_positions(name: str) -> tuple[int, ...]:
         ((1, 2), ())
     """
     return next((places for pattern, places in _PARAMETERS if matches(pattern, name)), ())
-
-
-@lru_cache(maxsize=1 << 17)  # names of kernels and operators: a few thousand in a job, all of one that compiles many
-def kernel_kind(name: str) -> KernelKind:
-    """Return what a kernel, a copy, or an operator that computes on the host does, by its name.
-
-    Example:
-        >>> kernel_kind("ampere_sgemm_32x128_tn").label, kernel_kind("Memcpy HtoD (Pinned -> Device)").label
-        ('gemm', 'copy')
-        >>> kernel_kind("aten::native_layer_norm").label, kernel_kind("aten::add_").label
-        ('reduction', 'elementwise')
-    """
-    return next((kind for pattern, kind in _KERNEL_KINDS if _compiled(pattern).search(name)), KernelKind.OTHER)
-
-
-def kernel_library(name: str) -> str:
-    """Return the family of libraries that a kernel is from where its name shows it, else ``""``.
-
-    ``cublas`` stands for all libraries of matrix products (CUTLASS, hipBLASLt), ``cudnn`` for all of convolutions.
-
-    Example:
-        >>> kernel_library("ampere_sgemm_32x128_tn"), kernel_library("Cijk_Alik_Bljk_BBS"), kernel_library("mine")
-        ('cublas', 'cublas', '')
-    """
-    return next((family for pattern, family in _LIBRARIES if matches(pattern, name)), "")
 
 
 ANY_STEP = "ProfilerStep#*"
@@ -510,7 +439,7 @@ def inference_phase(name: str) -> tuple[str, int]:
         prefills, decodes = int(batch[1]) > 0, int(batch[3]) > 0
         word = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
         return word, int(batch[2] or 0) + int(batch[4] or 0)
-    tokens = _TOKENS.search(name)
+    tokens = _TOKENS.search(name, 0, LONGEST_READ)
     return re.sub(r"([=:] ?)\d+", r"\1*", name), int(tokens[1]) if tokens else -1
 
 
@@ -540,5 +469,3 @@ def copy_kind(name: str) -> str:
 
 BETWEEN_OPERATORS = "Python between operators"
 """What the host's time is called that no event covers, or only a step."""
-ELEMENTWISE = "elementwise_kernel"
-"""What is in the name of PyTorch's kernels that compute each element by itself."""
