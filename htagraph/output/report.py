@@ -68,9 +68,9 @@ class Contents:
     sentences: str = "conclusions"
     """The key of its sentences."""
     rests_on: frozenset[Part] = frozenset()
-    """The parts that a recording must hold for what the command concludes: nothing is, where one is missing."""
+    """The parts that a recording must hold for a conclusion: the command makes none where one is missing."""
     concludes: Sequence[str] = ()
-    """Its tables and figures that conclude or predict, as its sentences do; all other tables hold what was recorded."""
+    """Its tables and figures that conclude or predict, as its sentences do; all other tables hold recorded facts."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -151,8 +151,8 @@ def report_on(
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
     contents = CONTENTS.get(command, Contents())
     missing = missing_parts(graph) if contents.rests_on else []
-    notes = [f"{part.sentence} {part.advice}" for part in missing]
-    if any(part.lost in contents.rests_on for part in missing):
+    notes = [f"{gap.sentence} {gap.advice}" for gap in missing]
+    if any(gap.lost in contents.rests_on for gap in missing):
         tables, others = _withheld(contents, tables, others)
         said = notes
     else:
@@ -162,16 +162,15 @@ def report_on(
 
 
 def _withheld(
-    contents: Contents, tables: dict[str, pd.DataFrame], others: dict[str, Any]
+    contents: Contents, tables: dict[str, pd.DataFrame], fields: dict[str, Any]
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """Return the tables, and other fields of `Report`, without all that a command concludes."""
-    kept = {name: table.head(0) if name in contents.concludes else table for name, table in tables.items()}
-    shown = {name: table for name, table in (others.get("brief") or kept).items() if name not in contents.concludes}
-    figures = {
-        name: float("nan") if name in contents.concludes else value for name, value in others.get("figures", {}).items()
-    }
-    plot = None if contents.concludes else others.get("plot")
-    return kept, others | {"brief": shown, "figures": figures, "plot": plot}
+    """Return the tables, and the fields of `Report`, without the conclusions of a command."""
+    concludes = contents.concludes
+    recorded = {name: table.head(0) if name in concludes else table for name, table in tables.items()}
+    shown = {name: table for name, table in (fields.get("brief") or recorded).items() if name not in concludes}
+    figures = {name: math.nan if name in concludes else value for name, value in fields.get("figures", {}).items()}
+    plot = None if concludes else fields.get("plot")
+    return recorded, fields | {"brief": shown, "figures": figures, "plot": plot}
 
 
 def report_beside(
