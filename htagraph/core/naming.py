@@ -35,7 +35,8 @@ __all__ = [
     "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
     "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
-    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release", "is_softmax",
+    "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
+    "is_softmax",
     "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob",
     "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "parameter_positions", "short_name",
     "sibling_names", "stable_name", "step_number", "transfer_direction", "without_address",
@@ -253,7 +254,7 @@ def transfer_direction(name: str) -> int:
         >>> transfer_direction("nccl:send 0->1"), transfer_direction("c10d::recv_"), transfer_direction("nccl:barrier")
         (1, -1, 0)
     """
-    match = _SEND_OR_RECV.search(name)
+    match = _SEND_OR_RECV.search(name, 0, LONGEST_READ)
     return 0 if match is None else 1 if match[1].lower() == "send" else -1
 
 
@@ -334,6 +335,9 @@ is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole C
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
     "a runtime or driver call that starts a kernel, a copy or a memset",
+)
+is_memset_call = _named(
+    r"^(?-i:cuda|hip|cu)\w*Mem[Ss]et", "a runtime or driver call that fills memory; of no bytes, it enqueues nothing"
 )
 is_capture_begin = _named(r"StreamBeginCapture", "a call from which on a thread's work becomes a CUDA graph")
 is_capture_end = _named(r"StreamEndCapture", "the call that ends a capture")
@@ -435,7 +439,7 @@ def inference_phase(name: str) -> tuple[str, int]:
         prefills, decodes = int(batch[1]) > 0, int(batch[3]) > 0
         word = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
         return word, int(batch[2] or 0) + int(batch[4] or 0)
-    tokens = _TOKENS.search(name)
+    tokens = _TOKENS.search(name, 0, LONGEST_READ)
     return re.sub(r"([=:] ?)\d+", r"\1*", name), int(tokens[1]) if tokens else -1
 
 

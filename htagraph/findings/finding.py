@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "JUDGES", "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn",
-    "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
+    "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place",
+    "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
     "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches", "usual_us",
 ]  # fmt: skip
 
@@ -169,7 +169,9 @@ class Trial(NamedTuple):
         return command_line("what-if", inputs, *self.options)
 
 
-JUDGES = frozenset({Part.DEVICE, Part.MEANING})
+MEASURES = frozenset({Part.DEVICE, Part.MEANING})
+"""What a finding needs that states times of devices."""
+JUDGES = MEASURES | {Part.CALLS}
 """What a finding needs that weighs the time of devices against that of hosts."""
 
 

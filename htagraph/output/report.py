@@ -21,11 +21,12 @@ import pandas as pd
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name, sibling_names
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
-from htagraph.findings.incomplete import incomplete_note
+from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
 from htagraph.findings.start_up import start_up_note
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 from htagraph.trace.readers import said_for
 
@@ -55,7 +56,7 @@ class Wording:
 class Contents:
     """What a command gives."""
 
-    declared: Mapping[str, Table | str]
+    declared: Mapping[str, Table | str] = field(default_factory=dict)
     """Its tables by name, each as it is declared, or where: ``analyses.overlap.TABLE``."""
     maybe: Sequence[str] = ()
     """Tables that are not always there."""
@@ -67,6 +68,10 @@ class Contents:
     """Headings by column, of columns that have another one here."""
     sentences: str = "conclusions"
     """The key of its sentences."""
+    rests_on: frozenset[Part] = frozenset()
+    """The parts that a recording must hold for a conclusion: the command makes none where one is missing."""
+    concludes: Sequence[str] = ()
+    """Its tables and figures that conclude or predict, as its sentences do; all other tables hold recorded facts."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -145,9 +150,28 @@ def report_on(
     **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
-    notes = incomplete_note(graph, command) + start_up_note(graph, command)
-    said = said_for(graph.traces.values(), [*sentences, *notes])
+    contents = CONTENTS.get(command, Contents())
+    missing = missing_parts(graph) if contents.rests_on else []
+    notes = [f"{gap.sentence} {gap.advice}" for gap in missing]
+    if any(gap.lost in contents.rests_on for gap in missing):
+        tables, others = _withheld(contents, tables, others)
+        said = notes
+    else:
+        said = [*notes, *(sentence for sentence in sentences if sentence not in notes), *start_up_note(graph, command)]
+    said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
+
+
+def _withheld(
+    contents: Contents, tables: dict[str, pd.DataFrame], fields: dict[str, Any]
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """Return the tables, and the fields of `Report`, without the conclusions of a command."""
+    concludes = contents.concludes
+    recorded = {name: table.head(0) if name in concludes else table for name, table in tables.items()}
+    shown = {name: table for name, table in (fields.get("brief") or recorded).items() if name not in concludes}
+    figures = {name: math.nan if name in concludes else value for name, value in fields.get("figures", {}).items()}
+    plot = None if concludes else fields.get("plot")
+    return recorded, fields | {"brief": shown, "figures": figures, "plot": plot}
 
 
 def report_beside(
