@@ -15,6 +15,7 @@ from htagraph.core import naming
 from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
+from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
@@ -36,12 +37,14 @@ from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls, time_without_waiting
 from htagraph.graph.measures.own_time import untraced_edges
+from htagraph.graph.selection import Criteria, mask_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.queries.inputs import devices_in
-from htagraph.whatif.options import CHANGES
+from htagraph.queries.precision import single_precision_kernels
+from htagraph.whatif.options import CHANGES, criteria_text
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["REMEDY"]
@@ -52,6 +55,16 @@ messages that are mostly transfer are told to be small."""
 _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
 """What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
 ``htagraph what-if`` and their values; the activities."""
+
+
+def _named_as(graph: DependencyGraph, name: int) -> str:
+    """Return the criterion that selects the activities of a name, an index into `graph.names`."""
+    return criteria_text({"name": naming.exact_glob(graph.names[name])})
+
+
+def _inside(graph: DependencyGraph, name: int) -> str:
+    """Return the criterion that selects the activities inside those of a name, an index into `graph.names`."""
+    return criteria_text({"op": naming.exact_glob(graph.names[name])})
 
 
 def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
@@ -65,7 +78,7 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
         total, us = float(size[size > 0].sum()), float(acts.duration[rows].sum()) / 1000
         speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
         text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
-        yield text, (("--scale", f"name={naming.exact_glob(graph.names[name])}:0"),), rows
+        yield text, (("--scale", f"{_named_as(graph, name)}:0"),), rows
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
@@ -89,8 +102,8 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
         held = f"{size_text(float(flushes.reserved_bytes[most]))} held"
         freed = f"{size_text(float(flushes.freed_bytes[most]))} of them given back"
         text = f"{once}he allocator ran out of its cache and flushed it ({held}, {freed}): its calls take {took}"
-    names = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
-    yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
+    names = np.unique(acts.name[rows]).tolist()
+    yield text, tuple(("--scale", f"{_named_as(graph, name)}:0") for name in names), rows
 
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
@@ -104,13 +117,13 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         ran, lasted = acts.duration[works].sum(), acts.duration[around].sum()
         if len(works) < 2 * len(around) or ran >= MOST * lasted:
             continue
-        glob = naming.exact_glob(graph.names[name])
         took, of = (time_text(float(ns) / len(around) / 1000) for ns in (ran, lasted))
         launched = plural(round(len(works) / len(around)), "kernel")
         text = (
             f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
         )
-        yield text, (("--fuse", f"op={glob}"), ("--scale", f"op={glob},kind=host:0")), around
+        region = _inside(graph, name)
+        yield text, (("--fuse", region), ("--scale", f"{region},kind=host:0")), around
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
@@ -154,7 +167,7 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
             times = f"{len(own) // runs:,} times in a row"
             text = f"{in_short(graph.names[name])} runs {times}, each with {size_text(usual)}"
             factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
-            yield text, (("--scale", f"kind=communication,name={naming.exact_glob(graph.names[name])}:{factor}"),), own
+            yield text, (("--scale", f"kind=communication,{_named_as(graph, name)}:{factor}"),), own
 
 
 def _calls(graph: DependencyGraph) -> Iterator[_Found]:
@@ -181,7 +194,7 @@ def _calls(graph: DependencyGraph) -> Iterator[_Found]:
         times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
         most = size_text(float(size.max()))
         text = f"{_list_of(graph, names)} {times:,} times in a row, each with at most {most}"
-        yield text, tuple(("--remove", f"op={naming.exact_glob(graph.names[name])}") for name in names), rows
+        yield text, tuple(("--remove", _inside(graph, name)) for name in names), rows
 
 
 def _loops(graph: DependencyGraph) -> Iterator[_Found]:
@@ -201,10 +214,10 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     if len(rows):
         usual_us = float(np.median(acts.duration[rows])) / 1000
         text = f"{_list_of(graph, names)} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
-        globs = [naming.exact_glob(graph.names[name]) for name in names]
         pauses = np.unique(acts.name[graph.edges.target[untraced_edges(graph)] >> 1])
         before = [naming.exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
-        words = [*(f"op={each}:0" for each in globs), *(f"kind=untraced,before={each}:0" for each in before)]
+        words = [f"{_inside(graph, name)}:0" for name in names]
+        words += [f"{criteria_text({'kind': 'untraced', 'before': glob})}:0" for glob in before]
         yield text, tuple(("--scale", word) for word in words), rows
 
 
@@ -215,9 +228,9 @@ def _compiling(graph: DependencyGraph) -> Iterator[_Found]:
     rows = graph.tree.outermost(compiles)
     steps, count = len(np.unique(acts.step[rows][acts.step[rows] >= 0])), len(graph.steps)
     if steps > max(1, MOST * count):
-        globs = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+        regions = [_inside(graph, name) for name in np.unique(acts.name[rows]).tolist()]
         where = "every step" if steps == count else f"{steps:,} of {count:,} steps"
-        yield f"Code is compiled anew in {where}", tuple(("--scale", f"op={glob}:0") for glob in globs), rows
+        yield f"Code is compiled anew in {where}", tuple(("--scale", f"{region}:0") for region in regions), rows
 
 
 def _outermost(graph: DependencyGraph) -> Array:
@@ -237,8 +250,8 @@ def _list_of(graph: DependencyGraph, names: list[int]) -> str:
 def _single(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the matrix products that run in single precision on the general cores of a device."""
     acts = graph.activities
-    is_single = naming.names_that(naming.is_single_precision, graph.names)[acts.name] & acts.on_device
-    rows = np.flatnonzero(is_single & (acts.kind == ActivityKind.COMPUTATION))
+    single = single_precision_kernels(graph)
+    rows = np.flatnonzero(np.isin(acts.name, single) & (acts.kind == ActivityKind.COMPUTATION))
     if not acts.duration[rows].any():
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
@@ -246,7 +259,10 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     longest = names[np.bincount(at, acts.duration[rows]).argmax()]
     which = "the largest: " * (len(names) > 1) + in_short(graph.names[longest])
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
-    yield f"{text} ({which})", (("--scale", f"kind=computation,regex={naming.SINGLE_PRECISION}:0.5"),), rows
+    chosen: list[Criteria] = [{"kind": "computation", "regex": SINGLE_PRECISION}]
+    if not np.array_equal(np.flatnonzero(mask_of(graph, chosen[0])), rows):
+        chosen = [{"kind": "computation", "name": naming.exact_glob(graph.names[name])} for name in names.tolist()]
+    yield f"{text} ({which})", tuple(("--scale", f"{criteria_text({**criteria})}:0.5") for criteria in chosen), rows
 
 
 def _types(results: Results) -> str:
@@ -276,8 +292,9 @@ def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
         peak, name = "peak rate" if row["bound"] == "compute" else "memory bandwidth", row["operator"]
         reached = f"{'up to ' if row['at_most'] else ''}{share_text(row['roof_percent'])}"
         text = f"{in_short(name)} reaches {reached} of the device's {peak} ({row['shapes']})"
-        rows = np.flatnonzero(graph.activities.name == list(graph.names).index(name))
-        yield text, (("--scale", f"op={naming.exact_glob(name)},kind=computation:{1 - row['part']:.4f}"),), rows
+        number = list(graph.names).index(name)
+        rows = np.flatnonzero(graph.activities.name == number)
+        yield text, (("--scale", f"{_inside(graph, number)},kind=computation:{1 - row['part']:.4f}"),), rows
 
 
 def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
@@ -285,7 +302,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     rows = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
-    own = naming.names_that(lambda name: naming.ELEMENTWISE in name, graph.names)[acts.name[rows]]
+    own = naming.names_that(lambda name: ELEMENTWISE in name, graph.names)[acts.name[rows]]
     apart = np.append(graph.tree.inside(naming.names_that(naming.is_optimizer, graph.names)[acts.name]), False)
     sizes = argument_texts(graph, ["grid", "block"], rows[own]).values()
     size = pd.factorize(np.array([None if None in both else str(both) for both in zip(*sizes, strict=True)], object))[0]
@@ -299,7 +316,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     factor = pd.Series(acts.duration[rows[own]]).groupby(run[own]).max().sum() / total
     share = share_text(100 * total / acts.duration[rows].sum())
     text = f"Elementwise kernels are {share} of the device's work, many in a row with one size"
-    yield text, (("--scale", f"kind=computation,name=*{naming.ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
+    yield text, (("--scale", f"kind=computation,name=*{ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
 
 
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {

@@ -45,7 +45,7 @@ SAMPLES: Final = Table(
     Col("process", "int64", "number of the process, where it has no other name: maybe that of a device; else -1"),
     Col("counter", "str", "name of the counter, as a rule with its unit"),
     Col("start", "int64", "ns since 1970 on the rank's own clock, as `Events.start`"),
-    Col("value", doc="in the counter's unit; NaN for what is no number"),
+    Col("value", doc="in the counter's unit; NaN if it is no number"),
 )
 """What `samples` of every format returns."""
 
@@ -332,7 +332,7 @@ class Device:
     id: int | None
     """Number on its host."""
     name: str
-    """Product name; empty if the file has none."""
+    """Product name, or a description of a device without a name; empty if the file says nothing."""
     memory: int = 0
     """Bytes of its memory; 0 if the file does not say."""
 

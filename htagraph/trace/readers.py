@@ -47,9 +47,9 @@ class Reader(Protocol):
     """The categories of events that it knows."""
     SETTINGS: Mapping[str, str]
     """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory``,
-    ``records`` (of events), ``regions``, ``step`` and ``host`` as parts of sentences. Sentences for users name what
-    Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps`` says what a
-    file without steps lacks."""
+    ``records`` (of events), ``regions``, ``step``, ``host`` and ``operators`` as parts of sentences. Sentences for
+    users name what Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps``
+    says what a file without steps lacks, ``lost_device`` where the profiler says that it cannot record a device."""
 
     def recognizes(self, path: TracePath) -> bool:
         """Return whether a file has this format, by its name."""
@@ -128,6 +128,8 @@ def said_for(traces: Iterable[Trace], sentences: Sequence[str]) -> list[str]:
     """Return sentences for users with the settings of the profiler that wrote the traces."""
     own, lines = list(traces), list(sentences)
     for gives, setting in READERS["kineto"].SETTINGS.items():
+        if gives == "operators":  # the same setting as for devices
+            continue
         lines = [line.replace(setting, setting_for(own, gives)) for line in lines]
     return lines
 

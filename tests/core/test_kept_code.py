@@ -34,7 +34,6 @@ OUTER = """
 from htagraph.core.compiled import njit
 import sources_inner
 from sources_inner import LIMIT, inner
-from tests.patience import PATIENCE_S
 @njit(cache=True)
 def outer(x):
     return {times} * inner(x) + LIMIT + sources_inner.LIMIT

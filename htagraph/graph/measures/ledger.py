@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, marked
-from htagraph.core.intervals import length, union
+from htagraph.core.arrays import Ints, Mask
+from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind, of_kinds
-from htagraph.core.naming import is_capture_begin, is_capture_end, is_graph_launch, names_that
 from htagraph.core.statistics import MOST
+from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Ledger", "Part", "RankLedger", "ledger_of"]
 
 _HOST_WORK = (ActivityKind.OP, ActivityKind.PYTHON, ActivityKind.HOST_COMMUNICATION)
+_WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler"}
 
 
 class Part(Enum):
@@ -32,6 +33,7 @@ class Part(Enum):
 
     DEVICE = "the work of devices"
     HOST = "operators of the host"
+    CALLS = "the launch calls of device work"
     MEANING = "the meaning of its rows"
 
 
@@ -43,51 +45,79 @@ class RankLedger(NamedTuple):
     """Calls that enqueue kernels, copies or graphs, without calls inside the capture of a CUDA graph."""
     launches_without_work: int
     """Launches without a recorded kernel, copy or memset."""
+    lost_launches: int
+    """Launches without work that a complete recording has work for: no memsets, which may be of no bytes, and no calls
+    whose work was still queued when the device's last recorded work ended."""
+    lost_at_places: int
+    """The part of these calls at places that lost nearly all their work; see `launch_calls.lost_places`."""
     graph_launches: int
     """Launches of whole CUDA graphs."""
     graph_launches_without_work: int
+    """Launches of CUDA graphs without any recorded kernel."""
     steps: int
+    """Steps that the recording names."""
     steps_without_work: int
     """Steps in which no device work was recorded."""
     device_work: int
     """Kernels, copies and memsets."""
+    device_work_without_launch: int
+    """Kernels, copies and memsets whose launch call is not in the file."""
     operators: int
     """Operators, Python functions and communication on host threads."""
     window_ns: int
     """Time from the first to the last moment of the rank."""
     device_ns: int
     """Time in which any stream ran recorded work."""
+    device_end_ns: int
+    """From the first moment of the rank to the end of the last recorded work; 0 without work."""
     sync_ns: int
     """Time in calls that wait for a device."""
+    sync_without_work_ns: int
+    """The part of this time in which no recorded work ran."""
     foreign_events: int
     """Events of another program, with an unknown meaning."""
+    devices_listed: int
+    """Devices that the header of the file names."""
+    devices_used: int
+    """Devices with recorded work."""
+    allocations: int
+    """Samples of the allocator's counters."""
+    writer: str
+    """The program that wrote the file; empty where the graph was made of no file."""
+    is_alone: bool
+    """Whether no work of a device was recorded on this rank, while other ranks have some."""
 
     @property
     def lacks(self) -> frozenset[Part]:
         """The parts that the recording of this rank lacks.
 
-        Most launches without work, or most steps without work while the device worked in some, are a gap of the
-        recording: a complete one has work for three of four launches even where it is cut in the middle.
+        A complete recording has work for each launch: the share that may be missing is that of damaged events, and
+        no place in the code may lose all its work. Most steps without work, while the device worked in some, are a gap
+        of the recording, too.
         """
-        few = LIMITS.few
         missing = set()
-        empty_launches = self.launches_without_work > MOST * max(self.launches, few)
-        empty_graphs = self.graph_launches_without_work > MOST * max(self.graph_launches, few)
-        empty_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, few)
-        if empty_launches or empty_graphs or empty_steps:
+        lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
+        lost_calls |= self.lost_at_places > 0
+        lost_all = bool(self.lost_launches) and not self.device_work
+        lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
+        if lost_calls or lost_all or lost_steps or self.is_alone:
             missing.add(Part.DEVICE)
-        if self.device_work >= few and not self.operators and not self.foreign_events:
-            missing.add(Part.HOST)
+        if self.device_work >= LIMITS.few and not self.foreign_events:
+            missing |= {Part.HOST} if not self.operators else set()
+            lost_launches = self.device_work_without_launch > MOST * self.device_work
+            # no late launch bounds a device that works nearly all the time
+            missing |= {Part.CALLS} if lost_launches and self.device_ns < LIMITS.nearly_all * self.window_ns else set()
         if self.foreign_events and not self.device_work and not self.launches:
             missing.add(Part.MEANING)
         return frozenset(missing)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ledger:
     """The work that the recording of a job holds, by rank."""
 
     ranks: tuple[RankLedger, ...]
+    launches: LaunchCalls
 
     @property
     def lacks(self) -> frozenset[Part]:
@@ -101,41 +131,86 @@ class Ledger:
 
 def ledger_of(graph: DependencyGraph) -> Ledger:
     """Return the ledger of a job; documented at `DependencyGraph.ledger`."""
-    acts = graph.activities
-    with_work = marked(acts.cause[acts.cause >= 0], len(acts))
-    is_launch = (acts.kind == ActivityKind.LAUNCH) & ~_inside_captures(graph)
-    is_graph = names_that(is_graph_launch, graph.names)[acts.name] & is_launch
-    is_work = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
+    is_work = is_device_work(graph)
+    launches = launch_calls(graph)
     foreign = {issue.rank: issue.count for issue in graph.issues if issue.what == "other_program"}
-    ledgers = []
-    for rank in graph.ranks:
-        of_rank = acts.of_rank(rank)
-        work = of_rank.start + np.flatnonzero(is_work[of_rank])
-        empty = ~with_work[of_rank]
-        launches = is_launch[of_rank]
-        graphs = is_graph[of_rank]
-        kind = acts.kind[of_rank]
-        times = graph.time[2 * of_rank.start : 2 * of_rank.stop]
-        waits_ns = acts.duration[of_rank][kind == ActivityKind.SYNC]
-        step_count, empty_steps = _steps(graph, rank, work)
-        ledgers.append(
-            RankLedger(
-                rank=rank,
-                launches=int(np.count_nonzero(launches)),
-                launches_without_work=int(np.count_nonzero(launches & empty)),
-                graph_launches=int(np.count_nonzero(graphs)),
-                graph_launches_without_work=int(np.count_nonzero(graphs & empty)),
-                steps=step_count,
-                steps_without_work=empty_steps,
-                device_work=len(work),
-                operators=int(np.count_nonzero(of_kinds(kind, _HOST_WORK))),
-                window_ns=int(np.ptp(times)) if len(times) else 0,
-                device_ns=length(union(graph.time[2 * work], graph.time[2 * work + 1])),
-                sync_ns=int(waits_ns.sum()),
-                foreign_events=foreign.get(rank, 0),
-            )
-        )
-    return Ledger(tuple(ledgers))
+    ranks = [_rank_ledger(graph, rank, is_work, launches, foreign.get(rank, 0)) for rank in graph.ranks]
+    used = any(rank.device_work for rank in ranks)
+    return Ledger(tuple(rank._replace(is_alone=used and _did_nothing(rank)) for rank in ranks), launches)
+
+
+def _did_nothing(rank: RankLedger) -> bool:
+    """Return whether a rank has neither device work nor launches, though it computes and its machine has devices."""
+    return not rank.device_work and not rank.launches and rank.operators >= LIMITS.few and rank.devices_listed > 0
+
+
+def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: LaunchCalls, foreign: int) -> RankLedger:
+    """Return the ledger of one rank."""
+    acts = graph.activities
+    rows = acts.of_rank(rank)
+    kind = acts.kind[rows]
+    work = rows.start + np.flatnonzero(is_work[rows])
+    waits = rows.start + np.flatnonzero(kind == ActivityKind.SYNC)
+    ran = union(graph.time[2 * work], graph.time[2 * work + 1])
+    waited = union(graph.time[2 * waits], graph.time[2 * waits + 1])
+    moments = graph.time[2 * rows.start : 2 * rows.stop]
+    calls = slice(*np.searchsorted(launches.activity, (rows.start, rows.stop)))
+    is_empty = launches.works[calls] == 0
+    is_graph = launches.is_graph[calls]
+    steps = _steps(graph, rank, work)
+    source = _file_facts(graph, rank, foreign)
+    return RankLedger(
+        rank=rank,
+        launches=len(is_empty),
+        launches_without_work=_count(is_empty),
+        lost_launches=_count(launches.is_lost[calls]),
+        lost_at_places=lost_places(graph, launches, calls),
+        graph_launches=_count(is_graph),
+        graph_launches_without_work=_count(is_graph & is_empty),
+        steps=steps.steps,
+        steps_without_work=steps.without_work,
+        device_work=len(work),
+        device_work_without_launch=_count(acts.cause[work] < 0),
+        operators=_count(of_kinds(kind, _HOST_WORK)),
+        window_ns=int(np.ptp(moments)) if len(moments) else 0,
+        device_ns=length(ran),
+        device_end_ns=int(ran[1][-1] - moments.min()) if len(ran[1]) else 0,
+        sync_ns=length(waited),
+        sync_without_work_ns=length(difference(waited, ran)),
+        foreign_events=foreign,
+        devices_listed=source.devices,
+        devices_used=len(_devices_of(graph, work)),
+        allocations=source.allocations,
+        writer=source.writer,
+        is_alone=False,
+    )
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _devices_of(graph: DependencyGraph, work: Ints) -> Ints:
+    """Return the devices that did some work, each once."""
+    devices = np.array([lane.device for lane in graph.lanes], np.int64)
+    return np.unique(devices[graph.activities.lane[work]])
+
+
+class _FileFacts(NamedTuple):
+    """Facts of the file of one rank."""
+
+    devices: int
+    allocations: int
+    writer: str
+
+
+def _file_facts(graph: DependencyGraph, rank: int, foreign: int) -> _FileFacts:
+    """Return how many devices and allocations the file of a rank names, and the program that wrote the file."""
+    trace = graph.traces.get(rank)
+    if trace is None:
+        return _FileFacts(0, 0, "")
+    writer = "another program" if foreign else _WRITERS.get(trace.format, trace.format)
+    return _FileFacts(len(trace.facts.devices), len(trace.instants), writer)
 
 
 class _StepCounts(NamedTuple):
@@ -156,24 +231,3 @@ def _steps(graph: DependencyGraph, rank: int, work: Ints) -> _StepCounts:
     place = np.searchsorted(end, step_begin, side="right")
     next_begin = np.append(begin, np.iinfo(np.int64).max)[place]
     return _StepCounts(len(rows), int((next_begin >= step_end).sum()))
-
-
-def _inside_captures(graph: DependencyGraph) -> Mask:
-    """Return which activities lie inside the capture of a CUDA graph on their thread: they enqueue no work."""
-    acts = graph.activities
-    begins = np.flatnonzero(names_that(is_capture_begin, graph.names)[acts.name])
-    inside = np.zeros(len(acts), np.bool_)
-    if not len(begins):
-        return inside
-    ends = np.flatnonzero(names_that(is_capture_end, graph.names)[acts.name])
-    for lane in np.unique(acts.lane[begins]).tolist():
-        on_lane = np.flatnonzero(acts.lane == lane)
-        opened = _count_before(acts.start[begins[acts.lane[begins] == lane]], acts.start[on_lane])
-        closed = _count_before(acts.start[ends[acts.lane[ends] == lane]], acts.start[on_lane])
-        inside[on_lane] = opened > closed
-    return inside
-
-
-def _count_before(moments: Array, bounds: Array) -> Ints:
-    """Return how many of the moments lie before each bound."""
-    return np.searchsorted(np.sort(moments), bounds).astype(np.int64)

@@ -17,7 +17,17 @@ from htagraph.graph.activities import Activities, Edges, blocked_since
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Work", "devices_of", "only_waiting", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
+__all__ = [
+    "Work",
+    "devices_of",
+    "only_waiting",
+    "own_time_of",
+    "timed_work",
+    "untraced_edges",
+    "work_of",
+    "work_times",
+    "works_of",
+]
 
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
@@ -108,24 +118,14 @@ def devices_of(graph: DependencyGraph, rank: int) -> list[int]:
     return sorted({graph.lanes[lane].device for lane in lanes.tolist()})
 
 
-def work_of(graph: DependencyGraph, rank: int, device: int | None = None) -> Work:
-    """Return the work of a rank: on its device streams, or on its threads if it uses no device.
-
-    Args:
-        graph: the job.
-        rank: the rank.
-        device: one of `devices_of` the rank, if only the work of this device counts.
-    """
+def work_of(graph: DependencyGraph, rank: int) -> Work:
+    """Return the work of a rank: on its device streams, or on its threads if it uses no device."""
     acts = graph.activities
     of_rank = acts.of_rank(rank)
     kinds = acts.kind[of_rank]
     if acts.on_device[of_rank].any():
-        rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
-        if device is None:
-            return _work("device", graph, rows)
-        is_there = np.array([lane.device == device for lane in graph.lanes], np.bool_)
-        on_one = {kind: work[is_there[acts.lane[work]]] for kind, work in rows.items()}
-        return _work(f"device {device}", graph, on_one)
+        work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
+        return _work("device", graph, _by_kind(acts, work))
     talks = of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION)
     parent = acts.parent[of_rank]
     inside = of_kinds(np.where(parent >= 0, acts.kind[parent], -1), OPERATORS)
@@ -137,6 +137,41 @@ def work_of(graph: DependencyGraph, rank: int, device: int | None = None) -> Wor
     waited = union(since, acts.end[talks])
     beside = union(acts.start[talks], since)
     return replace(work, by_kind=work.by_kind | {ActivityKind.COMMUNICATION: waited}, beside=beside)
+
+
+def works_of(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
+    """Return the work of a rank, or of each of its devices.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        apart: whether several devices of the rank count one by one.
+
+    Example:
+        >>> import htagraph as hg
+        >>> [work.executor for work in works_of(hg.load("data/demo"), 2, apart=True)]
+        ['device']
+    """
+    devices = devices_of(graph, rank)
+    if not apart or len(devices) < 2:
+        return [work_of(graph, rank)]
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
+    device_of_lane = np.array([lane.device for lane in graph.lanes], np.int64)
+    device = device_of_lane[acts.lane[work]]
+    by_device = np.argsort(device, kind="stable")
+    bounds = np.searchsorted(device[by_device], devices)
+    rows_of_devices = np.split(work[by_device], bounds[1:])
+    return [
+        _work(f"device {number}", graph, _by_kind(acts, rows))
+        for number, rows in zip(devices, rows_of_devices, strict=True)
+    ]
+
+
+def _by_kind(acts: Activities, rows: Array) -> dict[ActivityKind, npt.NDArray[np.int64]]:
+    """Return activities by kind of device work."""
+    return {kind: rows[acts.kind[rows] == kind] for kind in DEVICE}
 
 
 def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.NDArray[np.int64]]) -> Work:
