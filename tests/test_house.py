@@ -219,7 +219,7 @@ _NAMED = re.compile(
 
 _MAY_NAME = (
     PACKAGE / "core" / "naming.py", PACKAGE / "core" / "flops.py", PACKAGE / "trace" / "kineto" / "events",
-    PACKAGE / "trace" / "nsys",
+    PACKAGE / "trace" / "nsys", PACKAGE / "trace" / "pftrace",
 )  # fmt: skip
 """Modules that know events by name: what names mean, which operators have a formula, and the schema of files."""
 

@@ -19,7 +19,7 @@ from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind, KernelKind
 
 __all__ = [
-    "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
+    "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES",
     "LINEAR", "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
     "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
@@ -461,6 +461,8 @@ ANY_STEP = "ProfilerStep#*"
 """Glob of the names of steps."""
 LINEAR = "aten::linear"
 """The operator of linear layers."""
+BARE_COPY = "Memcpy"
+"""The name of copies whose direction is not in the file."""
 COPY = "aten::copy_"
 """The operator that copies its second input into its first one."""
 _STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
