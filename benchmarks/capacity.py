@@ -35,7 +35,7 @@ import htagraph as hg
 from benchmarks.halves import add_half, half_of
 from htagraph.core.devices import PEAKS, known_device, peak_of
 from htagraph.core.errors import SelectionError
-from htagraph.core.naming import kernel_kind
+from htagraph.core.kernels import kernel_kind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.kernel_costs import Call, cost_of_call
 from htagraph.whatif.batch_sizes import layout_of, recorded_batch, resized_calls

@@ -13,28 +13,31 @@ limit: machines that test are busy.
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
 import typer
 
 import htagraph as hg
+from benchmarks.processor_time import least, seconds_of
 from htagraph.cli import main as cli
 from htagraph.cli.verbs import VERBS
 from htagraph.core.errors import HtagraphError
@@ -52,6 +55,8 @@ _LONG_S = 100
 
 Json = dict[str, Any]
 Job = Mapping[int, list[Json]]
+Made: TypeAlias = "tuple[Path, Path | None]"
+"""Where a job was written, and where its graph was saved, if it has one."""
 
 # jobs of a size
 
@@ -215,8 +220,7 @@ def _written(job: Job, folder: Path) -> Path:
     return folder
 
 
-def _made(job: Job, folder: Path) -> tuple[Path, Path | None]:
-    """Return where a job was written, and where its graph was saved, if it has one."""
+def _made(job: Job, folder: Path) -> Made:
     _written(job, folder)
     try:
         return folder, hg.save(hg.load(folder), folder.with_suffix(".htagraph"))
@@ -271,63 +275,78 @@ def _ran(line: str, job: Path, saved: Path | None) -> float:
     with tempfile.TemporaryDirectory() as out, contextlib.ExitStack() as stack:
         for stream in ("stdout", "stderr"):
             stack.enter_context(patch.object(sys, stream, io.StringIO()))
-        words = line.format(job=job, out=out).split()
         if line.startswith("load"):
-            began = time.process_time()
-            with contextlib.suppress(HtagraphError):
-                loading.load(job)
-            return time.process_time() - began
+            return seconds_of(lambda: _loaded(job))
         if saved is not None:
             stack.enter_context(patch.object(loading, "load", lambda *_, **__: hg.open(saved)))
-        stack.enter_context(patch.object(sys, "argv", ["htagraph", *words]))
-        began = time.process_time()
-        code: Any = 0
-        try:
-            cli.main()
-        except SystemExit as left:
-            code = left.code
-        took = time.process_time() - began
-        said = sys.stderr.getvalue()  # type: ignore[union-attr] # a text
-    if code == typer.BadParameter.exit_code:  # any other error is an answer: that there is no communication, say
-        raise ValueError(said)
-    return took
+        stack.enter_context(patch.object(sys, "argv", ["htagraph", *line.format(job=job, out=out).split()]))
+        return seconds_of(_answered)
+
+
+def _loaded(job: Path) -> None:
+    with contextlib.suppress(HtagraphError):
+        loading.load(job)
+
+
+def _answered() -> None:
+    """Run the command line; any error but that of an option is an answer: that there is no communication, say."""
+    code: Any = 0
+    try:
+        cli.main()
+    except SystemExit as left:
+        code = left.code
+    if code == typer.BadParameter.exit_code:
+        raise ValueError(sys.stderr.getvalue())  # type: ignore[union-attr] # a text
+
+
+@cache
+def _small() -> Made:
+    """Return the smallest job; it stays until the process ends."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    return _made(_events(4), Path(folder, "job"))
 
 
 @cache
 def _start(line: str) -> float:
-    """Return the processor time of a command on the smallest job, with what is compiled and imported by then."""
-    with tempfile.TemporaryDirectory() as folder:
-        job = _made(_events(4), Path(folder, "job"))
-        _ran(line, *job)
-        return _ran(line, *job)
+    """Return the processor time of a command on the smallest job, with what is compiled and imported by then.
+
+    The first run reads the job: what is imported while `load` is replaced would keep what replaces it.
+    """
+    job, _ = _small()
+    _ran(line, job, None)
+    return _ran(line, *_small())
 
 
-class Growth:
-    """Seconds of processor time by size; the first is of a small job."""
+def _round(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
+    """Return the seconds of a command by size; infinite from the first that does not end."""
+    seconds: dict[int, float] = {}
+    for size, made in jobs.items():
+        endless = math.inf in seconds.values()
+        seconds[size] = math.inf if endless else _within_patience(line, made)
+    return seconds
 
-    def __init__(self, line: str, jobs: Mapping[int, tuple[Path, Path | None]]) -> None:
-        self.line, self._jobs = line, jobs
-        self.seconds = {1: _start(line)}
-        self.endless = False
-        self.measure()
 
-    def measure(self) -> None:
-        """Run the command on each job once more; the least time counts."""
-        for size, (job, saved) in self._jobs.items():
-            signal.setitimer(signal.ITIMER_PROF, _LONG_S)
-            try:
-                took = _ran(self.line, job, saved)
-            except Endless:
-                self.endless = True
-                return
-            finally:
-                signal.setitimer(signal.ITIMER_PROF, 0)
-            self.seconds[size] = min(took, self.seconds.get(size, took))
+def _within_patience(line: str, made: Made) -> float:
+    signal.setitimer(signal.ITIMER_PROF, _LONG_S)
+    try:
+        return _ran(line, *made)
+    except Endless:
+        return math.inf
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+class Growth(NamedTuple):
+    """Seconds of processor time of a command by size; the first is of a small job."""
+
+    line: str
+    seconds: Mapping[int, float]
 
     @property
     def exponent(self) -> float:
         """Its growth: infinite where a command did not end, 0 where nothing grows."""
-        return float("inf") if self.endless else exponent(self.seconds)
+        return exponent(self.seconds)
 
 
 def exponent(seconds: Mapping[int, float]) -> float:
@@ -337,9 +356,11 @@ def exponent(seconds: Mapping[int, float]) -> float:
         >>> round(exponent({1: 1.0, 10: 2.0, 20: 5.0, 40: 17.0}), 2)
         2.0
     """
+    if math.inf in seconds.values():
+        return math.inf
     (_, start), *larger = seconds.items()
-    least = max(_SHORT_S, start / 10)
-    sizes, times = np.log([(size, max(took - start, least)) for size, took in larger]).T
+    floor = max(_SHORT_S, start / 10)
+    sizes, times = np.log([(size, max(took - start, floor)) for size, took in larger]).T
     return float(np.polyfit(sizes, times, 1)[0])
 
 
@@ -349,7 +370,8 @@ def grown(
 ) -> Iterator[Growth]:  # fmt: skip
     """Yield the growth of some commands over jobs of several times a share of a parameter's smallest size.
 
-    Each runs once, and up to so often where it seems to grow too fast: a busy machine only makes times longer.
+    Each runs once, and up to so often where it seems to grow too fast: a busy machine only makes times longer. Then the
+    small job is measured again too: of a start that seems long, a small size seems to add little.
     """
     first, make = PARAMETERS[parameter]
     signal.signal(signal.SIGPROF, _ended)
@@ -358,12 +380,16 @@ def grown(
         sizes = [max(2, int(first * share)) * each for each in times]
         jobs = {size: _made(make(size), Path(folder, str(size))) for size in sizes}
         for line in lines:
-            growth = Growth(line, jobs)
-            for _ in range(1, runs):
-                if growth.endless or growth.exponent <= limit:
-                    break
-                growth.measure()
-            yield growth
+            measured = partial(_round, line, {1: _small(), **jobs})
+            yield Growth(
+                line,
+                least(
+                    measured,
+                    lambda seconds: limit < exponent(seconds) < math.inf,
+                    runs,
+                    {1: _start(line), **_round(line, jobs)},
+                ),
+            )
 
 
 def main() -> int:

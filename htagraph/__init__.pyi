@@ -7,6 +7,7 @@ from .analyses.collectives import collectives as collectives
 from .analyses.compiled_regions import compiled_regions as compiled_regions
 from .analyses.critical_path import critical_path as critical_path
 from .analyses.cupti_counters import cupti_counters as cupti_counters
+from .analyses.device_samples import device_samples as device_samples
 from .analyses.differences.compare import compare as compare
 from .analyses.differences.diff import Diff as Diff
 from .analyses.differences.diff import diff as diff

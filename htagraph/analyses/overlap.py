@@ -1,14 +1,17 @@
-"""How much of each rank's communication is hidden behind computation."""
+"""How much of each device's communication is hidden behind computation."""
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.intervals import intersection, length
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import work_of
+from htagraph.graph.measures.own_time import Work, works_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["overlap"]
@@ -16,6 +19,7 @@ __all__ = ["overlap"]
 TABLE = Table(
     "Communication overlapped with computation",
     Col("rank", "int64"),
+    Col("executor", "str", '``"device"``, ``"device 1"`` for one of several, or ``"host"``'),
     Col("communication_us computation_us"),
     Col("hidden_us", doc="time in which communication and computation run at once"),
     Col("beside_us", doc="time from the request of sends and receives until the thread did nothing but wait"),
@@ -25,8 +29,8 @@ TABLE = Table(
 
 @described(TABLE)
 @rank_by_rank
-def overlap(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the share of each rank's communication time in which computation runs beside it.
+def overlap(graph: DependencyGraph, *, by: Literal["device", "rank"] = "device") -> pd.DataFrame:
+    """Return the share of each device's communication time in which computation runs beside it.
 
     Communication time and computation time are unions over all streams (on a rank without device work, over host
     threads): time in which two collectives run at once counts once. An asynchronous send or receive of a host thread
@@ -35,9 +39,14 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
 
     Args:
         graph: the job.
+        by: ``"device"``: one row per device of a rank, as a process may use several. ``"rank"``: one row per rank,
+            whose communication is hidden behind computation on any of its devices.
 
     Returns:
-        One row per rank: {columns}.
+        One row per rank and device, and one per rank without device work: {columns}.
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
@@ -47,14 +56,18 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
 
     Source: HTA's communication-computation overlap.
     """
-    rows = []
-    for rank in graph.ranks:
-        work = work_of(graph, rank)
-        communication = work.by_kind[ActivityKind.COMMUNICATION]
-        computation = work.by_kind[ActivityKind.COMPUTATION]
-        parts = (communication, computation, intersection(communication, computation), work.beside)
-        rows.append((rank, *(length(part) / 1000 for part in parts)))
-    columns = ["rank", "communication_us", "computation_us", "hidden_us", "beside_us"]
-    table = pd.DataFrame(rows, columns=columns, dtype="float64")
+    check_choice("by", by, ("device", "rank"))
+    rows = [_row(rank, work) for rank in graph.ranks for work in works_of(graph, rank, apart=by == "device")]
+    columns = ["rank", "executor", "communication_us", "computation_us", "hidden_us", "beside_us"]
+    table = pd.DataFrame(rows, columns=columns)
     some = table["communication_us"].where(table["communication_us"] > 0)
     return TABLE.frame(table.assign(overlap_percent=100 * table["hidden_us"] / some))
+
+
+def _row(rank: int, work: Work) -> tuple[Any, ...]:
+    """Return rank, executor, and times of communication, of computation, of both at once, and beside waits, µs."""
+    communication = work.by_kind[ActivityKind.COMMUNICATION]
+    computation = work.by_kind[ActivityKind.COMPUTATION]
+    hidden = intersection(communication, computation)
+    times = (communication, computation, hidden, work.beside)
+    return (rank, work.executor, *(length(time) / 1000 for time in times))

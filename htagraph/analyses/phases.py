@@ -27,7 +27,10 @@ TABLE = Table(
     Col("host_us", doc="summed durations of the regions on the host"),
     Col("wall_us", doc="time in which at least one region, or work launched in it, is not over"),
     Col("mean_wall_us max_wall_us", doc="mean and longest wall time of one region"),
-    Col("busy_us", doc="the part of ``wall_us`` in which kernels or copies of the phase run"),
+    Col(
+        "busy_us",
+        doc="the part of ``wall_us`` in which kernels or copies of the phase run; of several devices the mean",
+    ),
     Col("idle_us", doc="the rest of ``wall_us``"),
     Col("idle_percent", doc="share of ``wall_us``"),
     Col("kernels", "int64", "number of kernels and copies launched in the phase"),
@@ -90,8 +93,23 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     different = int(phase.max(initial=-1)) + 1
     begin = np.maximum(acts.start[work], acts.start[region][group])
     wall = group_lengths(acts.start[region], end, phase, different)
-    busy = group_lengths(begin, acts.end[work], phase[group], different)
+    busy = _mean_of_devices(graph, work, begin, phase[group], different)
     return _grouped(table, wall / 1000, busy / 1000)
+
+
+def _mean_of_devices(graph: DependencyGraph, work: Array, begin: Array, phase: Array, phases: int) -> Array:
+    """Return how long a device runs work of each phase, ns: the mean over the devices that run any.
+
+    `work` begins to count at `begin`, and belongs to one of so many `phases`.
+    """
+    acts = graph.activities
+    device_of_lane = np.array([lane.device for lane in graph.lanes], np.int64)
+    device = device_of_lane[acts.lane[work]]
+    pairs, pair = np.unique(np.stack((phase, device)), axis=1, return_inverse=True)
+    busy = group_lengths(begin, acts.end[work], pair.ravel(), pairs.shape[1])
+    of_pair = pairs[0]
+    total = np.bincount(of_pair, busy, phases)
+    return total / np.maximum(np.bincount(of_pair, minlength=phases), 1)
 
 
 def _grouped(table: pd.DataFrame, wall_us: Array, busy_us: Array) -> pd.DataFrame:

@@ -7,7 +7,8 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.devices import peak_of
-from htagraph.core.flops import DRAM_BYTES, DRAM_PARTS, flop_per_count, is_tf32_kernel
+from htagraph.core.flops import DRAM_BYTES, DRAM_PARTS, flop_per_count
+from htagraph.core.kernels import is_tf32_kernel
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.core.tables import Col, Table, described

@@ -13,7 +13,7 @@ from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import Work, devices_of, work_of
+from htagraph.graph.measures.own_time import Work, works_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["temporal_breakdown"]
@@ -62,7 +62,7 @@ def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] 
     """
     check_choice("by", by, ("device", "rank"))
     apart = by == "device"
-    works = {rank: _works(graph, rank, apart=apart) for rank in graph.ranks}
+    works = {rank: _in_window_of_rank(works_of(graph, rank, apart=apart)) for rank in graph.ranks}
     ranks = [rank for rank, of_rank in works.items() for _ in of_rank]
     rows = [_row(work) for of_rank in works.values() for work in of_rank]
     executors = [executor for executor, _ in rows]
@@ -79,23 +79,11 @@ _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "id
 _PRECEDENCE = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
-def _works(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
-    """Return the work of a rank, or of each of its devices.
-
-    Args:
-        graph: the job.
-        rank: the rank.
-        apart: whether several devices of the rank count one by one.
-
-    Returns:
-        One `Work` per row of the table; all of a rank have its window.
-    """
-    whole = work_of(graph, rank)
-    devices = devices_of(graph, rank)
-    if not apart or len(devices) < 2:
-        return [whole]
-    works = [work_of(graph, rank, device) for device in devices]
-    return [replace(work, start=whole.start, end=whole.end) for work in works]
+def _in_window_of_rank(works: list[Work]) -> list[Work]:
+    """Return the work of each device of a rank, each in the window from the rank's first to its last work."""
+    start = min(work.start for work in works)
+    end = max(work.end for work in works)
+    return [replace(work, start=start, end=end) for work in works]
 
 
 def _row(work: Work) -> tuple[str, list[int]]:

@@ -123,6 +123,9 @@ def simulate(
         nearest = nearest_words(field, Job.model_fields) if first["type"] == "extra_forbidden" else ""
         msg = f"{field}: {first['msg']}{nearest}"
         raise typer.BadParameter(msg, param_hint="--set") from error
+    if events and job.backend != "kineto":
+        msg = f"--events writes step by step, as {Job.model_fields['backend'].default} does: leave it out"
+        raise typer.BadParameter(msg, param_hint="--set backend")
     if events:
         typer.echo(f"{write_stream(job, output)} events in {output}", err=True)
         return

@@ -1,6 +1,6 @@
 """Floating-point operations and bytes of an operator, from the shapes of its inputs.
 
-The formulas are those of `torch.utils.flop_counter`: two operations per multiply-add; attention's backward with the
+Formulas follow `torch.utils.flop_counter`: two operations per multiply-add; attention's backward with the
 scores computed again. Two differ: under a causal mask or in a window, attention computes only the pairs that these
 leave; and torch multiplies the backward of a grouped convolution by the number of groups once too often.
 """
@@ -18,9 +18,18 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "DRAM_BYTES", "DRAM_PARTS", "SIZES", "cost_of", "element_bytes", "elements", "flop_formula", "flop_per_count",
-    "is_complex", "is_tf32_kernel", "labelled_cost", "moves_nothing", "number_format", "numbers_per_element",
-]  # fmt: skip
+    "DRAM_BYTES",
+    "DRAM_PARTS",
+    "cost_of",
+    "element_bytes",
+    "elements",
+    "flop_formula",
+    "flop_per_count",
+    "is_complex",
+    "labelled_cost",
+    "moves_nothing",
+    "numbers_per_element",
+]
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
 """Where the diagonal of a causal mask lies if there are more keys than queries, or fewer: query 0 sees key 0 and no
@@ -81,7 +90,8 @@ def _refuse(unfit: object) -> None:
 
 def _product(a: list[int], b: list[int]) -> tuple[int, int]:
     """Return (operations, elements of the result) of a matrix product, batched or not."""
-    (*batch, m, k), (*other, k2, n) = a, b
+    *batch, m, k = a
+    *other, k2, n = b
     _refuse(batch != other or k != k2)
     return 2 * prod(batch) * m * k * n, prod(batch) * m * n
 
@@ -106,7 +116,8 @@ def _convolution(shapes: list[list[int]], values: Sequence[str]) -> Cost:
     """Inputs: input, weight, bias, stride, padding, dilation, transposed, output padding, groups."""
     (batch, _, *inside), (c_first, c_second, *kernel) = shapes[0], shapes[1]
     stride, padding, dilation, beyond = (_spread(values[i], len(kernel)) for i in (3, 4, 5, 7))
-    transposed, groups = values[6] == "True", int(values[8])
+    transposed = values[6] == "True"
+    groups = int(values[8])
     _refuse(len(inside) != len(kernel) or not kernel)
     over = zip(inside, kernel, stride, padding, dilation, beyond, strict=True)
     if transposed:
@@ -134,11 +145,13 @@ def _grouped(shapes: list[list[int]], _: Sequence[str]) -> Cost:
 
     Rows that the last offset leaves out are not computed, and offsets are not recorded.
     """
-    first, second = shapes[0], shapes[1]
+    first = shapes[0]
+    second = shapes[1]
     if len(first) == len(second) == 3:
         return _mm(shapes, ())
     _refuse((len(first), len(second)) not in ((2, 3), (3, 2), (2, 2)) or first[-1] != second[-2])
-    rows, columns = first[-2], second[-1]
+    rows = first[-2]
+    columns = second[-1]
     return Cost(2 * rows * first[-1] * columns, (0, 1), rows * columns, at_most=True)
 
 
@@ -313,41 +326,8 @@ def numbers_per_element(type_name: str) -> int:
     return 2 if type_name.startswith("c10::Float4") and type_name.endswith("_x2") else 1
 
 
-def is_tf32_kernel(name: str) -> bool:
-    """Return True if the name of a 32-bit matrix product's kernel says that it computes in TF32, on matrix units.
-
-    Example:
-        >>> is_tf32_kernel("cutlass_80_tensorop_s1688gemm_256x128"), is_tf32_kernel("ampere_sgemm_128x64_tn")
-        (True, False)
-    """
-    return matches(r"tf32|xf32|s1688|s16816gemm_f32", name)
-
-
-_FORMATS = (
-    ("fp8", r"e4m3|e5m2|fp8|float8"),
-    ("bf16", r"bf16|bfloat16|_B_?BS"),
-    ("tf32", r"tf32|xf32|s1688|s16816gemm_f32"),
-    ("fp16", r"fp16|float16|half|f16|h884|h1688|hgemm|s16816|_H_?HS"),
-    ("fp64", r"fp64|float64|double|dgemm"),
-    ("fp32", r"fp32|float32|sgemm|^float$|simt|scudnn"),
-)
-"""The format of numbers by the first pattern that a name matches."""
-SIZES = {"fp8": 1, "fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8}
-"""Bytes of a number by its format."""
-
-
-def number_format(name: str) -> str:
-    """Return the format of numbers that the name of a type, or of a product's kernel, shows; ``""`` if it shows none.
-
-    Example:
-        >>> number_format("torch.bfloat16"), number_format("ampere_sgemm_128x64_tn"), number_format("mine")
-        ('bf16', 'fp32', '')
-    """
-    return next((made for made, pattern in _FORMATS if matches(pattern, name)), "")
-
-
 def elements(shapes: Sequence[Any]) -> int:
-    """Return how many elements tensors of some shapes have together; what is no shape has none.
+    """Return how many elements tensors of some shapes have together; texts that are no shape have none.
 
     Example:
         >>> elements([[2, 3], [4], "mine", []])

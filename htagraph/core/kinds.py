@@ -22,6 +22,7 @@ __all__ = [
 
 CATEGORIES = (
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
+    "other_work",
 )  # fmt: skip
 """What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
 FULL_QUEUE: Final = 1024
@@ -136,6 +137,7 @@ class GapKind(_Labelled):
     COLLECTIVE_EXCESS = 7  # a collective took longer than its members' arrivals and transfers explain
     OTHER = 8  # between activities that the user brought, or at a moment that the graph added
     TRACE_HEAD = 9  # nothing in the trace precedes this moment
+    OTHER_WORK = 10  # work was launched in time, its device ran nothing recorded, and the work started late
 
     @property
     def is_unexplained(self) -> bool:

@@ -1,4 +1,4 @@
-r"""What the names of events mean. The only place with literal names and patterns of events.
+r"""The meaning of the names of events. The only place with literal names and patterns of events.
 
 `Naming` holds the patterns that decide an event's kind; extend them for in-house kernels with `Naming.extend`:
 
@@ -16,39 +16,60 @@ from typing import Final
 import numpy as np
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.kinds import ActivityKind, KernelKind
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.names import (
+    LONGEST_READ,
+    selecting_name,
+    short_name,
+    sibling_names,
+    stable_name,
+    step_number,
+    without_address,
+)
 
 __all__ = [
     "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
-    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "ELEMENTWISE", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES",
-    "LINEAR", "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "SINGLE_PRECISION", "Naming", "activity_kind", "call_name",
-    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
-    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
-    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
-    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait",
-    "is_whole_graph", "kernel_kind", "kernel_library", "matches", "names_like", "names_that", "needs_device",
-    "operator_of_frame", "parameter_positions", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
+    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
+    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
+    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
+    "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
+    "is_softmax",
+    "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob",
+    "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "parameter_positions", "short_name",
+    "sibling_names", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
 def exact_glob(name: str) -> str:
-    r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
+    r"""Return a glob that fits a name, in a single line: any character stands for one that cannot be printed.
+
+    A glob of a name that the linker mangled has the readable name, which selects the same events.
 
     Example:
-        >>> exact_glob("copy[2]"), exact_glob("two\nlines")
-        ('copy[[]2]', 'two?lines')
+        >>> exact_glob("copy[2]"), exact_glob("two\nlines"), exact_glob("_Z4gemmPf")
+        ('copy[[]2]', 'two?lines', 'gemm(float[*])')
     """
-    exact = re.sub(r"[*?[]", r"[\g<0>]", name)  # what means something in a glob
+    return literal_glob(selecting_name(name))
+
+
+def literal_glob(text: str) -> str:
+    """Return a glob that fits one text only.
+
+    Example:
+        >>> literal_glob("copy[2]")
+        'copy[[]2]'
+    """
+    exact = re.sub(r"[*?[]", r"[\g<0>]", text)  # these mean something in a glob
     return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
 
 
 @lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few
 def matches(pattern: str, name: str) -> bool:
     """Return True if a pattern matches anywhere in a name; case is ignored."""
-    return _compiled(pattern).search(name) is not None
+    return _compiled(pattern).search(name, 0, LONGEST_READ) is not None
 
 
 def names_like(pattern: str, names: Sequence[str], codes: Array) -> Mask:
@@ -241,7 +262,7 @@ def _named(pattern: str, of: str) -> Callable[[str], bool]:
     """Return a function that says whether a name matches a pattern; `of` says what such names belong to."""
 
     def fits(name: str) -> bool:
-        return _compiled(pattern).search(name) is not None
+        return _compiled(pattern).search(name, 0, LONGEST_READ) is not None
 
     fits.__doc__ = f"Return True for the name of {of}."
     return fits
@@ -282,10 +303,6 @@ is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies a batch of matrices, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
-SINGLE_PRECISION = "(?i)sgemm|scudnn"
-is_single_precision = _named(
-    SINGLE_PRECISION, "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
-)
 needs_device = _named(
     r"^(nccl|rccl|xccl):|^aten::(_?(cudnn|miopen)_(?!is_)|(record_stream|_?pin_memory)$)",
     "an operator or annotation that only jobs with a device have",
@@ -318,6 +335,9 @@ is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole C
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
     "a runtime or driver call that starts a kernel, a copy or a memset",
+)
+is_memset_call = _named(
+    r"^(?-i:cuda|hip|cu)\w*Mem[Ss]et", "a runtime or driver call that fills memory; of no bytes, it enqueues nothing"
 )
 is_capture_begin = _named(r"StreamBeginCapture", "a call from which on a thread's work becomes a CUDA graph")
 is_capture_end = _named(r"StreamEndCapture", "the call that ends a capture")
@@ -365,48 +385,6 @@ is_memory_label = _named(
     r"|transpose|reshape|expand|split|size|dim|eq|lt|ones|zeros|full|arange|finfo|(un)?squeeze)(?![a-z])",
     "a user's name of work that memory bounds: that of a function, or of a module by its last word",
 )
-_KERNEL_KINDS = (
-    (r"^Memset|^aten::(zero|fill)_$|FillFunctor", KernelKind.MEMSET),
-    (r"^Memcpy|^__amd_rocclr_copy", KernelKind.COPY),
-    (r"multi_tensor_apply|fused_?adam|adagrad|^aten::_(foreach|fused)_|^Optimizer\.step", KernelKind.OPTIMIZER),
-    (
-        r"fmha|flash_?(fwd|bwd|attn|att_|infer)|attn_fwd|attn_bwd|attention|mha_(fwd|bwd)|paged_attn|unified_attn",
-        KernelKind.ATTENTION,
-    ),
-    (
-        r"conv(?!ert)|[dw]grad|fprop|winograd|scudnn|im2col|col2im|implicit_gemm|igemm_(fwd|bwd|wrw)|fft[12]d",
-        KernelKind.CONVOLUTION,
-    ),
-    (
-        r"gemm|gemv|^Cijk_|nvjet|splitk|matmul|(^|_)bmm|cublas|dot_kernel"
-        r"|^aten::((_scaled_|_int_|_?grouped_)?(add)?mm_?|(badd)?bmm_?|linear|mv|addmv|_scaled_grouped_mm)$",
-        KernelKind.GEMM,
-    ),
-    (
-        r"norm|softmax|reduce_|reduction|loss|welford|(^|_|::)bn_|triton_(red|per)_|cross_entropy|GammaBeta"
-        r"|^aten::(sum|mean|max|min|amax|amin|var|std|prod|cumsum|any|all|argmax|argmin|logsumexp|topk)(\.|$)|pool",
-        KernelKind.REDUCTION,
-    ),
-    (
-        r"index|gather|scatter|embedding|sort|topk|permute_|unique|masked_select|nonzero|DeviceSelect|DeviceScan",
-        KernelKind.INDEX,
-    ),
-    (
-        r"CatArray|copy|transpose|nchwToNhwc|nhwcToNchw|^aten::(cat|stack|clone|contiguous|to|_to_copy)$",
-        KernelKind.COPY,
-    ),
-    (r"elementwise|triton_|dropout|threshold|gelu|relu|silu|Functor|^aten::\w+$", KernelKind.ELEMENTWISE),
-)
-"""The kind of a kernel: that of the first pattern which its name, or that of an operator on the host, matches."""
-_LIBRARIES = (
-    (r"nccl|rccl|multimem|cross_device_reduce", "nccl"),
-    (r"flash|fmha", "flash"),
-    (r"scudnn|cudnn|miopen|[dw]grad|^igemm_", "cudnn"),
-    (r"cutlass|cublas|gemm|gemv|nvjet|^Cijk_|splitKreduce|dot_kernel", "cublas"),
-    (r"triton", "triton"),
-    (r"at::native|c10::", "pytorch"),
-    (r"cub::|thrust", "cub"),
-)
 
 _PARAMETERS = (
     (r"^aten::linear$", (1, 2)),
@@ -432,31 +410,6 @@ def parameter_positions(name: str) -> tuple[int, ...]:
     return next((places for pattern, places in _PARAMETERS if matches(pattern, name)), ())
 
 
-@lru_cache(maxsize=1 << 17)  # names of kernels and operators: a few thousand in a job, all of one that compiles many
-def kernel_kind(name: str) -> KernelKind:
-    """Return what a kernel, a copy, or an operator that computes on the host does, by its name.
-
-    Example:
-        >>> kernel_kind("ampere_sgemm_32x128_tn").label, kernel_kind("Memcpy HtoD (Pinned -> Device)").label
-        ('gemm', 'copy')
-        >>> kernel_kind("aten::native_layer_norm").label, kernel_kind("aten::add_").label
-        ('reduction', 'elementwise')
-    """
-    return next((kind for pattern, kind in _KERNEL_KINDS if _compiled(pattern).search(name)), KernelKind.OTHER)
-
-
-def kernel_library(name: str) -> str:
-    """Return the family of libraries that a kernel is from where its name shows it, else ``""``.
-
-    ``cublas`` stands for all libraries of matrix products (CUTLASS, hipBLASLt), ``cudnn`` for all of convolutions.
-
-    Example:
-        >>> kernel_library("ampere_sgemm_32x128_tn"), kernel_library("Cijk_Alik_Bljk_BBS"), kernel_library("mine")
-        ('cublas', 'cublas', '')
-    """
-    return next((family for pattern, family in _LIBRARIES if matches(pattern, name)), "")
-
-
 ANY_STEP = "ProfilerStep#*"
 """Glob of the names of steps."""
 LINEAR = "aten::linear"
@@ -465,20 +418,8 @@ BARE_COPY = "Memcpy"
 """The name of copies whose direction is not in the file."""
 COPY = "aten::copy_"
 """The operator that copies its second input into its first one."""
-_STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
 _TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
-
-
-def step_number(name: str) -> int | None:
-    """Return the number N of a step annotation ``ProfilerStep#N``, or None for any other name.
-
-    Example:
-        >>> step_number("ProfilerStep#12")
-        12
-    """
-    match = _STEP.match(name)
-    return int(match[1]) if match else None
 
 
 def inference_phase(name: str) -> tuple[str, int]:
@@ -530,65 +471,3 @@ def copy_kind(name: str) -> str:
 
 BETWEEN_OPERATORS = "Python between operators"
 """What the host's time is called that no event covers, or only a step."""
-ELEMENTWISE = "elementwise_kernel"
-"""What is in the name of PyTorch's kernels that compute each element by itself."""
-_SIGNATURE = re.compile(r"^void |[(<]")
-_CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
-_UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
-
-
-def short_name(name: str) -> str:
-    """Return a kernel's name without template arguments, parameters and return type, for tables.
-
-    A name that is not a C++ signature is returned unchanged.
-
-    Example:
-        >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int, int)")
-        'at::native::vectorized_elementwise_kernel'
-        >>> short_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
-        'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__'
-        >>> short_name("train step (epoch 3)")
-        'train step (epoch 3)'
-    """
-    if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
-        return name
-    plain: list[str] = []
-    depth = 0
-    signature = (
-        name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").replace("->", "").removesuffix(" const")
-    )
-    for letter in signature.replace(_CALL, _CALL_KEPT):
-        if letter in "<(":
-            if not depth and plain and plain[-1].isspace():
-                return name  # no bracket of a signature follows a space: "train step (epoch 3)"
-            depth += 1
-        if not depth:
-            plain.append(letter)
-        if letter in ">)":
-            depth = max(0, depth - 1)
-    words = "".join(plain).replace(_CALL_KEPT, _CALL).split()
-    return words[-1] if words else name
-
-
-def without_address(name: str) -> str:
-    """Return a name without the address of an object, which says nothing to a reader.
-
-    Example:
-        >>> without_address("<built-in method mm of Tensor object at 0x7f2a>")
-        '<built-in method mm of Tensor object>'
-    """
-    return re.sub(" at 0x[0-9a-f]+", "", name)
-
-
-def stable_name(name: str) -> str:
-    """Return a name without the parts that change between runs: step number, line numbers, addresses.
-
-    Example:
-        >>> stable_name("ProfilerStep#12"), stable_name("model.py(37): forward")
-        ('ProfilerStep', 'model.py: forward')
-        >>> stable_name("<built-in method mm of Tensor object at 0x7f2a>")
-        '<built-in method mm of Tensor object>'
-    """
-    if step_number(name) is not None:
-        return name.partition("#")[0]
-    return _UNSTABLE.sub("", name) if "(" in name or " at 0x" in name else name

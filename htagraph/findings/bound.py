@@ -48,7 +48,20 @@ from htagraph.whatif.scenario import what_if
 __all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of"]
 
 LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
-"""What to do where the job waits for its data loader."""
+"""The advice where the job waits for its data loader."""
+_ADVICE = {
+    "communication": (
+        "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
+    ),
+    "other_work": "See what else runs on the device (nvidia-smi), or record it: a faster host gains nothing there.",
+}
+"""The advice for a cause that needs no other facts of the job."""
+_TRIALS = {
+    "data_loading": ("A loader that the job never waits for saves", ("--free-dataloader",)),
+    "communication": ("Transfers that take no time save", ("--network", "0")),
+    "other_work": ("A device that runs nothing else saves", ("--exclusive-device",)),
+}
+"""A job without a cause that can be gone, in words, and the options of ``htagraph what-if``, by the cause."""
 
 
 def loader_advice(batches: tuple[int, int]) -> str:
@@ -228,22 +241,17 @@ def _advice(claim: Claim) -> str:
         kernels = facts.get("kernels", ())
         text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
         return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-    if claim.about != "communication" or facts.get("beside"):
-        return ""
-    if facts.get("absent"):
-        return "Load all ranks, to split waiting from transfer."
-    return "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
+    advice = _ADVICE.get(claim.about, "") * (not facts.get("beside"))
+    return "Load all ranks, to split waiting from transfer." if advice and facts.get("absent") else advice
 
 
 def _trial(claim: Claim) -> Trial | None:
-    """A loader that is never waited for, or transfers without time; all else takes some time in any case."""
-    us, loads = claim.facts.get("free_us", 0.0), claim.about == "data_loading"
-    if us <= 0 or claim.about not in ("data_loading", "communication") or claim.facts.get("absent"):
+    """A cause that can be gone altogether takes no time; all else takes some time in any case."""
+    us = claim.facts.get("free_us", 0.0)
+    if us <= 0 or claim.about not in _TRIALS or claim.facts.get("absent"):
         return None
-    who = "Transfers that take no time save"
-    if loads:
-        who = f"A {'source' if claim.facts.get('source') else 'loader'} that the job never waits for saves"
-    options = ("--free-dataloader",) if loads else ("--network", "0")
+    who, options = _TRIALS[claim.about]
+    who = who.replace("loader", "source") if claim.facts.get("source") else who
     return Trial(us, f"{who} {gain_text(claim, us)}.", options)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.core.intervals import clip, difference, union
 from htagraph.core.intervals import length as length_of
+from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, LOADER_ADVICE
@@ -41,6 +42,10 @@ _TEXT = {
     "other": (
         "{where}, {who} {are} idle {share} of the time{at}, but not for a late launch: work waited for an event, a "
         "stream or a rank, or its launch was not recorded."
+    ),
+    "other_work": (
+        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: other work, or work "
+        "that was not recorded, had the device."
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
@@ -153,8 +158,14 @@ def _when(results: Results) -> list[Claim]:
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
                 facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000}
                 facts["likely"] = bound.get("likely", "").removeprefix("; ")
+        facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
+
+
+def _behind_other_work_us(graph: DependencyGraph) -> float:
+    """Return how long launched work waited while its device ran nothing recorded, µs, summed over all work."""
+    return float(graph.gap[graph.gap_kind == GapKind.OTHER_WORK].sum()) / 1000
 
 
 def _host_reason(results: Results, rank: int) -> str:
@@ -173,7 +184,8 @@ def _words(claim: Claim) -> str:
     at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
     who, s, are = ("devices", "", "are") if facts["several"] else ("the device", "s", "is")
     if claim.about != "host_wait":
-        return _TEXT[claim.about].format(where=facts["where"], who=who, s=s, are=are, share=share, at=at)
+        text = _TEXT["other_work" if facts.get("other_work") else claim.about]
+        return text.format(where=facts["where"], who=who, s=s, are=are, share=share, at=at)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"

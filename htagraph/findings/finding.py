@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
-from htagraph.core.naming import is_source_frame, short_name, without_address
+from htagraph.core.naming import is_source_frame, sibling_names, without_address
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, shortened, time_text
 from htagraph.graph.measures.ledger import Part
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "JUDGES", "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn",
-    "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
+    "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place",
+    "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
     "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches", "usual_us",
 ]  # fmt: skip
 
@@ -169,7 +169,9 @@ class Trial(NamedTuple):
         return command_line("what-if", inputs, *self.options)
 
 
-JUDGES = frozenset({Part.DEVICE, Part.MEANING})
+MEASURES = frozenset({Part.DEVICE, Part.MEANING})
+"""What a finding needs that states times of devices."""
+JUDGES = MEASURES | {Part.CALLS}
 """What a finding needs that weighs the time of devices against that of hosts."""
 
 
@@ -204,8 +206,10 @@ class Finding(NamedTuple):
         return text if text[-1] in ".?" else f"{text[0].upper()}{text[1:]}."
 
 
-def in_short(name: str) -> str:
+def in_short(name: str, beside: Sequence[str] = ()) -> str:
     r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
+
+    Names `beside` it in the sentence stay different: a kernel keeps the template arguments that tell it apart.
 
     Example:
         >>> in_short("/home/me/model.py(37): forward"), in_short("void gemm<float>(float*)")
@@ -213,7 +217,9 @@ def in_short(name: str) -> str:
         >>> in_short("loss < 3, in\nwords")
         'loss < 3, in words'
     """
-    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(without_address(name))
+    plain = name.rsplit("/", 1)[-1]
+    if not is_source_frame(name):
+        plain = sibling_names([without_address(each) for each in (name, *beside)])[0]
     return shortened(" ".join(plain.split()), LETTERS_IN_SHORT)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -209,21 +209,21 @@ def _start_up_us(results: Results, row: Mapping[Any, Any]) -> float:
     return float(parts.sum()) if row["target"] or row["what"] == "phase" else 0.0  # a class of work has all of them
 
 
-def gain_name(claim: Claim) -> str:
-    """Return what a gain is about: the names of phases and ranks say it already."""
+def gain_name(claim: Claim, beside: Sequence[str] = ()) -> str:
+    """Return what a gain is about, unlike names `beside` it: the names of phases and ranks say it already."""
     if claim.facts.get("unknown"):
         return "time without any event"
     if claim.facts["what"] == "group":
         group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
         return f"transfers of {in_short(group) if group == claim.about else group}"
-    return f"{_WHAT[claim.facts['what']]}{in_short(claim.about)}"
+    return f"{_WHAT[claim.facts['what']]}{in_short(claim.about, beside)}"
 
 
 def _short(*claims: Claim) -> str:
     """Return the gains as a sentence, each with the named whole of which it is a part."""
     parts, steps = [], claims[0].facts["steps"]
-    names = [gain_name(each) for each in claims]
-    names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
+    wholes = [each.about for each in claims]
+    names = distinct([gain_name(each, wholes) for each in claims], wholes, LETTERS_IN_SHORT)
     whole = {claim.about: f"; part of {name}" for claim, name in zip(claims, names, strict=True)}
     for claim, name in zip(claims, names, strict=True):
         part = whole.get(claim.facts.get("inside", ""), "")

@@ -15,6 +15,7 @@ from htagraph.core import naming
 from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
+from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
@@ -36,12 +37,14 @@ from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls, time_without_waiting
 from htagraph.graph.measures.own_time import untraced_edges
+from htagraph.graph.selection import Criteria, mask_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.queries.inputs import devices_in
-from htagraph.whatif.options import CHANGES
+from htagraph.queries.precision import single_precision_kernels
+from htagraph.whatif.options import CHANGES, criteria_text
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["REMEDY"]
@@ -237,8 +240,8 @@ def _list_of(graph: DependencyGraph, names: list[int]) -> str:
 def _single(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the matrix products that run in single precision on the general cores of a device."""
     acts = graph.activities
-    is_single = naming.names_that(naming.is_single_precision, graph.names)[acts.name] & acts.on_device
-    rows = np.flatnonzero(is_single & (acts.kind == ActivityKind.COMPUTATION))
+    single = single_precision_kernels(graph)
+    rows = np.flatnonzero(np.isin(acts.name, single) & (acts.kind == ActivityKind.COMPUTATION))
     if not acts.duration[rows].any():
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
@@ -246,7 +249,10 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     longest = names[np.bincount(at, acts.duration[rows]).argmax()]
     which = "the largest: " * (len(names) > 1) + in_short(graph.names[longest])
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
-    yield f"{text} ({which})", (("--scale", f"kind=computation,regex={naming.SINGLE_PRECISION}:0.5"),), rows
+    chosen: list[Criteria] = [{"kind": "computation", "regex": SINGLE_PRECISION}]
+    if not np.array_equal(np.flatnonzero(mask_of(graph, chosen[0])), rows):
+        chosen = [{"kind": "computation", "name": naming.exact_glob(graph.names[name])} for name in names.tolist()]
+    yield f"{text} ({which})", tuple(("--scale", f"{criteria_text({**criteria})}:0.5") for criteria in chosen), rows
 
 
 def _types(results: Results) -> str:
@@ -285,7 +291,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     rows = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
-    own = naming.names_that(lambda name: naming.ELEMENTWISE in name, graph.names)[acts.name[rows]]
+    own = naming.names_that(lambda name: ELEMENTWISE in name, graph.names)[acts.name[rows]]
     apart = np.append(graph.tree.inside(naming.names_that(naming.is_optimizer, graph.names)[acts.name]), False)
     sizes = argument_texts(graph, ["grid", "block"], rows[own]).values()
     size = pd.factorize(np.array([None if None in both else str(both) for both in zip(*sizes, strict=True)], object))[0]
@@ -299,7 +305,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     factor = pd.Series(acts.duration[rows[own]]).groupby(run[own]).max().sum() / total
     share = share_text(100 * total / acts.duration[rows].sum())
     text = f"Elementwise kernels are {share} of the device's work, many in a row with one size"
-    yield text, (("--scale", f"kind=computation,name=*{naming.ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
+    yield text, (("--scale", f"kind=computation,name=*{ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
 
 
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {

@@ -31,6 +31,7 @@ from htagraph.queries.paths import CriticalPath
 from htagraph.queries.replay import predict
 from htagraph.queries.start_up import first_calls, without_start_up
 from htagraph.queries.weights import State
+from htagraph.whatif.changes.exclusive_device import exclusive_device
 from htagraph.whatif.changes.free_dataloader import free_dataloader
 from htagraph.whatif.changes.infinite_host import infinite_host
 from htagraph.whatif.changes.scale import scale
@@ -66,6 +67,7 @@ FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
     "communication": (partial(scale_network, factor=0.0), "--network 0"),
     "memory": (partial(scale, factor=0.0, kind=ActivityKind.MEMORY.label), "--scale kind=memory:0"),
     "data_loading": (free_dataloader, "--free-dataloader"),
+    "other_work": (exclusive_device, "--exclusive-device"),
 }
 """Cause of a bound → the change by which it takes no time, and the change as an option of ``htagraph what-if``."""
 

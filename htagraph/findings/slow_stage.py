@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import JUDGES, Claim, Finding, Trial, less_text, saved_claim, saves_text
+from htagraph.findings.finding import MEASURES, Claim, Finding, Trial, less_text, saved_claim, saves_text
 from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
 from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
@@ -71,6 +71,6 @@ def _trial(claim: Claim) -> Trial | None:
 
 
 SLOW_STAGE = Finding(
-    "slow_stage", needs=JUDGES, when=_when, short=_words, evidence=waits_evidence, trial=_trial,
+    "slow_stage", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence, trial=_trial,
     advice=lambda _: "Give this stage less to do, and the others more.",
 )  # fmt: skip

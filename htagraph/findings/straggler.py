@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import JUDGES, Claim, Finding, Trial, in_short, saved_claim, saves_text
+from htagraph.findings.finding import MEASURES, Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
@@ -74,5 +74,5 @@ def _trial(claim: Claim) -> Trial | None:
 
 
 STRAGGLER = Finding(
-    "straggler", needs=JUDGES, when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
+    "straggler", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
 )

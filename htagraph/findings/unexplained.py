@@ -9,7 +9,6 @@ import numpy as np
 from htagraph.core.kinds import GapKind
 from htagraph.findings.finding import JUDGES, BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches
 from htagraph.findings.limits import MIN_SHARE
-from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CriticalPath
@@ -23,19 +22,11 @@ def _when(results: Results) -> list[Claim]:
     bound = bound_of(results.path)
     if not bound.cause or bound.unexplained_percent < 100 * MIN_SHARE:
         return []
-    mostly = next(iter(bound.unexplained), "")
-    us = bound.unexplained.get(mostly, 0.0) / 100 * results.path.makespan_ns / 1000
-    facts = {"mostly": mostly, "mostly_us": us}
-    return [Claim("unexplained", "path", bound.unexplained_percent, "percent", facts=facts)]
+    return [Claim("unexplained", "path", bound.unexplained_percent, "percent")]
 
 
 def _short(claim: Claim) -> str:
-    facts = claim.facts
-    doubt = f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
-    if facts["mostly"] != GapKind.LAUNCH_EXCESS.label:
-        return doubt
-    queued = f"kernels were queued {time_text(facts['mostly_us'])} before they ran"
-    return f"{queued}, and the device was probably busy with earlier work: {doubt}"
+    return f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
 
 
 def _evidence(results: Results, _claim: Claim) -> Evidence:

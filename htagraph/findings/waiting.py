@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.analyses.stragglers import stragglers
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import JUDGES, Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
+from htagraph.findings.finding import MEASURES, Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, ranks_text, shares_text, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
@@ -115,4 +115,4 @@ def _longest_wait(results: Results, last_rank: int | None = None) -> Place | Non
     return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
 
 
-WAITING = Finding("waiting", needs=JUDGES, when=_when, short=_short, evidence=waits_evidence, advice=_advice)
+WAITING = Finding("waiting", needs=MEASURES, when=_when, short=_short, evidence=waits_evidence, advice=_advice)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Ints, occurring
-from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 if TYPE_CHECKING:
@@ -48,7 +48,21 @@ def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], ga
     # a thread whose caller is known is idle when its caller is: its gaps are host time like those of the caller
     awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
     kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE
+    kinds[_behind_other_work(acts, gap, kinds)] = GapKind.OTHER_WORK
     return kinds
+
+
+def _behind_other_work(acts: Activities, gap: Ints, kinds: npt.NDArray[np.int8]) -> Ints:
+    """Return the starts of device work for which the work waited, although its launch had long returned.
+
+    Everything recorded that the work depends on was over, and the device ran nothing recorded: another process had the
+    device, or its work was not recorded. An idle device starts launched work within `idle_start_ns`.
+    """
+    late = np.flatnonzero(of_kinds(kinds, (GapKind.LAUNCH_EXCESS, GapKind.STREAM_IDLE)) & (gap > LIMITS.idle_start_ns))
+    late = late[acts.on_device[late >> 1] & (acts.cause[late >> 1] >= 0)]
+    work = late >> 1
+    since_call = acts.start[work] - acts.end[acts.cause[work]]
+    return late[since_call > LIMITS.idle_start_ns]
 
 
 def _cut_off(acts: Activities, edges: Edges, by_thread: Ints, binding: npt.NDArray[np.int32]) -> Ints:

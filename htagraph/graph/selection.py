@@ -19,7 +19,8 @@ import numpy as np
 from htagraph.core.arrays import Array, Ints, Mask, marked, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.naming import exact_glob, is_backward, is_gradient_ready, names_that
+from htagraph.core.names import is_mangled, readable_name
+from htagraph.core.naming import is_backward, is_gradient_ready, literal_glob, names_that
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
@@ -208,7 +209,8 @@ class Criteria(TypedDict, total=False):
     category: str | None
     """Glob of the category in the file, such as ``"gpu_memcpy"``."""
     name: str | None
-    """Glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name; or just this name."""
+    """Glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name, as written or readable; or just this
+    name."""
     regex: str | None
     """Regular expression, case-sensitive, anywhere in the activity's own name."""
     op: str | None
@@ -250,7 +252,7 @@ def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
 
 
 def named(names: Sequence[str], text: str) -> Mask:
-    """Return which names equal a text or match it as a glob.
+    """Return which names equal a text or match it as a glob, as written or in their readable form.
 
     Example:
         >>> named(("aten::mm", "[memory]"), "aten::*").tolist(), named(("aten::mm", "[memory]"), "[memory]").tolist()
@@ -260,10 +262,15 @@ def named(names: Sequence[str], text: str) -> Mask:
         msg = f"{text!r}: give a name or a glob such as '*gemm*'"
         raise SelectionError(msg)
     exact = re.sub(r"\[([*?[])\]", r"\1", text)
-    if exact_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
-        return names_that({text, exact}.__contains__, names)
+    if literal_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
+        return _in_either_form({text, exact}.__contains__, names)
     pattern = re.compile(fnmatch.translate(text))
-    return names_that(lambda name: name == text or pattern.match(name), names)
+    return _in_either_form(lambda name: name == text or pattern.match(name), names)
+
+
+def _in_either_form(fits: Callable[[str], object], names: Sequence[str]) -> Mask:
+    """Return a mask of the names for which a predicate is true, as written or in their readable form."""
+    return names_that(lambda name: fits(name) or (is_mangled(name) and fits(readable_name(name))), names)
 
 
 def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
@@ -287,7 +294,7 @@ def _regex(graph: DependencyGraph, pattern: str) -> Mask:
     except (re.error, TypeError) as error:
         msg = f"regex {pattern!r} is no regular expression ({error})"
         raise SelectionError(msg) from None
-    return names_that(compiled.search, graph.names)[graph.activities.name]
+    return _in_either_form(compiled.search, graph.names)[graph.activities.name]
 
 
 def _backward_of(graph: DependencyGraph, glob: str) -> Mask:

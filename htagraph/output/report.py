@@ -7,7 +7,6 @@ shortened in the middle, then columns are left out.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,13 +18,14 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import printable
-from htagraph.core.naming import short_name
+from htagraph.core.naming import sibling_names
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
-from htagraph.findings.incomplete import incomplete_note
+from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
 from htagraph.findings.start_up import start_up_note
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 from htagraph.trace.readers import said_for
 
@@ -55,7 +55,7 @@ class Wording:
 class Contents:
     """What a command gives."""
 
-    declared: Mapping[str, Table | str]
+    declared: Mapping[str, Table | str] = field(default_factory=dict)
     """Its tables by name, each as it is declared, or where: ``analyses.overlap.TABLE``."""
     maybe: Sequence[str] = ()
     """Tables that are not always there."""
@@ -67,6 +67,10 @@ class Contents:
     """Headings by column, of columns that have another one here."""
     sentences: str = "conclusions"
     """The key of its sentences."""
+    rests_on: frozenset[Part] = frozenset()
+    """The parts that a recording must hold for what the command concludes: nothing is, where one is missing."""
+    concludes: Sequence[str] = ()
+    """Its tables and figures that conclude or predict, as its sentences do; all other tables hold what was recorded."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -145,9 +149,29 @@ def report_on(
     **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
-    notes = incomplete_note(graph, command) + start_up_note(graph, command)
-    said = said_for(graph.traces.values(), [*sentences, *notes])
+    contents = CONTENTS.get(command, Contents())
+    missing = missing_parts(graph) if contents.rests_on else []
+    notes = [f"{part.sentence} {part.advice}" for part in missing]
+    if any(part.lost in contents.rests_on for part in missing):
+        tables, others = _withheld(contents, tables, others)
+        said = notes
+    else:
+        said = [*notes, *(sentence for sentence in sentences if sentence not in notes), *start_up_note(graph, command)]
+    said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
+
+
+def _withheld(
+    contents: Contents, tables: dict[str, pd.DataFrame], others: dict[str, Any]
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """Return the tables, and other fields of `Report`, without all that a command concludes."""
+    kept = {name: table.head(0) if name in contents.concludes else table for name, table in tables.items()}
+    shown = {name: table for name, table in (others.get("brief") or kept).items() if name not in contents.concludes}
+    figures = {
+        name: float("nan") if name in contents.concludes else value for name, value in others.get("figures", {}).items()
+    }
+    plot = None if contents.concludes else others.get("plot")
+    return kept, others | {"brief": shown, "figures": figures, "plot": plot}
 
 
 def report_beside(
@@ -297,7 +321,7 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
         heading = heading.replace("GB", "MB") if in_mb else heading
         cells = [_short_or_dash(1000 * value if in_mb else value) for value in values]
     if name in _NAMES:
-        cells, short = _distinct_names(cells)
+        cells = short = sibling_names(cells)
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
     is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)") or name == "rank"
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])
@@ -313,13 +337,6 @@ def _cell(name: str, value: object) -> str:
     if name in _NOBODY and value == -1:
         return _NOBODY[name]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
-
-
-def _distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return (names without template arguments and parameters, whole where several would be alike; all without)."""
-    short = {name: short_name(name) for name in dict.fromkeys(names)}
-    alike = Counter(short.values())
-    return [name if alike[short[name]] > 1 else short[name] for name in names], [short[name] for name in names]
 
 
 def _short_or_dash(value: float) -> str:

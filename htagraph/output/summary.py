@@ -15,6 +15,7 @@ from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
 from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
+from htagraph.findings.incomplete import is_judged
 from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
@@ -48,6 +49,8 @@ _KERNELS = Table(
     Col("share_percent", doc="of the summed durations of all kernels of all ranks"),
     rank_by="total_us",
 )
+_JUDGEMENTS = ("opportunities", "stragglers")
+"""Tables that conclude or predict, and are empty where the recording lacks a part of the job."""
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
 
@@ -243,6 +246,8 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
         "gaps": replay(graph).gap_shares(),
         "clocks": results.clocks,
     }
+    if not is_judged(graph):
+        tables |= {name: tables[name].head(0) for name in _JUDGEMENTS}
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(

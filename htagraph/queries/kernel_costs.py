@@ -13,8 +13,9 @@ import pandas as pd
 from htagraph.core.arrays import Array, Ints, marked
 from htagraph.core.computing import once
 from htagraph.core.flops import cost_of, element_bytes, flop_formula, is_complex, moves_nothing, numbers_per_element
+from htagraph.core.kernels import kernel_kind, kernel_library
 from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
-from htagraph.core.naming import COPY, is_optimizer, kernel_kind, kernel_library, names_that, needs_device
+from htagraph.core.naming import COPY, is_optimizer, names_that, needs_device
 from htagraph.core.parents import nearest
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described

@@ -36,6 +36,7 @@ _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
     GapKind.HOST_UNTRACED: "host",
     GapKind.DATA_WAIT: "data_loading",
     GapKind.TRACE_HEAD: "head",
+    GapKind.OTHER_WORK: "other_work",
 }
 """Category of a gap, by its kind."""
 _HOST, _LOADING = CATEGORIES.index("host"), CATEGORIES.index("data_loading")

@@ -226,6 +226,9 @@ class Job(BaseModel):
 
     # how it is recorded
     era: Era = Field("2026", description="which Kineto wrote the files")
+    backend: Literal["kineto", "cupti"] = Field(
+        "kineto", description="which of PyTorch's profilers of devices wrote them: cupti is that of 2.14, with samples"
+    )
     device: Literal["cuda", "rocm"] = Field("cuda", description="whose names and arguments")
     cuda_sync: bool = Field(default=True, description="write cuda_sync events (never by rocm, nor before 2024)")
     group_args: bool = Field(default=True, description="write process-group arguments on collectives")

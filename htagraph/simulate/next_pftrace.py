@@ -143,7 +143,7 @@ def as_pftrace(
         on_device,
         _awaited(on_device) if dialect.dependencies else {},
     )
-    writer.add_samples(dialect.samples)
+    writer.add_samples(event for event in written["traceEvents"] if event.get("ph") == "C")
     return writer.written()
 
 
@@ -300,34 +300,30 @@ class _Writer:
 
     def add_samples(
         self,
-        samples: Sequence[tuple[str, int, float, float]],
+        events: Iterable[Event],
     ) -> None:
-        """Add samples of devices."""
+        """Add samples of devices, given as counters of JSON."""
+        samples = list(events)
         counters: dict[str, int] = {}
-        for name, *_ in samples:
-            counters.setdefault(name, len(counters))
+        for event in samples:
+            counters.setdefault(event["name"], len(counters))
         specs = [(1, message((1, number), (2, name))) for name, number in counters.items()]
-        for place, (
-            name,
-            device,
-            moment_us,
-            value,
-        ) in enumerate(samples):
+        for place, event in enumerate(samples):
+            (value,) = event["args"].values()
+            device = int(str(event["pid"]).split()[1])
             sample = message(
-                (1, counters[name]),
+                (1, counters[event["name"]]),
                 (3, float(value)),
             )
             described = [] if place else [(1, message(*specs))]
+            fields = (
+                *described,
+                (2, sample),
+                (3, device),
+            )
             self._add(
-                self._ns(moment_us),
-                (
-                    52,
-                    message(
-                        *described,
-                        (2, sample),
-                        (3, device),
-                    ),
-                ),
+                self._ns(event["ts"]),
+                (52, message(*fields)),
             )
 
     def written(self) -> bytes:

@@ -10,6 +10,7 @@ when it is timed, so the job is run several times: the overlaps of each run give
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,7 +28,9 @@ from htagraph.simulate.emit import Ints, RankFile, Suffix, sink, trace_name
 from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
 from htagraph.simulate.formats import STYLES, Writer
 from htagraph.simulate.job import Job, JobGroup, RankPlace, places
+from htagraph.simulate.next_json import Dialect, in_next_dialect
 from htagraph.simulate.program import STREAMS, epilogue, step
+from htagraph.simulate.samples import samples_of
 from htagraph.simulate.template import Template
 from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
@@ -138,6 +141,16 @@ class Simulated:
         return "".join(self._pieces(self.places[rank]))
 
     def _pieces(self, place: RankPlace) -> Iterator[str]:
+        """Yield the text of a trace in the dialect of the job's backend; events keep their positions."""
+        written = self._as_kineto(place)
+        if self.job.backend == "cupti":
+            trace = json.loads("".join(written))
+            samples = samples_of(trace["traceEvents"])
+            yield json.dumps(in_next_dialect(trace, Dialect(samples=samples)))
+        else:
+            yield from written
+
+    def _as_kineto(self, place: RankPlace) -> Iterator[str]:
         file, templates = self._file(place), self._templates(place)
         yield file.begin(templates)
         yield from file.steps(self.executed[place.rank])

@@ -17,9 +17,9 @@ from htagraph.core.tables import Col, Table
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
-    "CHECKED", "MAX_RANKS", "TEXTS", "TYPECODES", "ArgumentColumn", "Device", "Events", "Facts", "Flows", "Group",
-    "GrowingTable", "Interner", "LaneInterner", "NodeDependencies", "SparseColumn", "Trace", "as_array", "extend",
-    "label", "parse_ranks",
+    "CHECKED", "MAX_RANKS", "SAMPLES", "TEXTS", "TYPECODES", "ArgumentColumn", "Device", "Events", "Facts", "Flows",
+    "Group", "GrowingTable", "Interner", "LaneInterner", "NodeDependencies", "SparseColumn", "Trace", "as_array",
+    "extend", "label", "parse_ranks",
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
@@ -39,6 +39,15 @@ CHECKED: Final = Table(
     Col("example", "str", "the first wrong value, else the first converted one"),
 )
 """What `check_arguments` of every format returns."""
+SAMPLES: Final = Table(
+    "Samples of counters in one file",
+    Col("device", "int64", "number of the device, where the file says that it is one; else -1"),
+    Col("process", "int64", "number of the process, where it has no other name: maybe that of a device; else -1"),
+    Col("counter", "str", "name of the counter, as a rule with its unit"),
+    Col("start", "int64", "ns since 1970 on the rank's own clock, as `Events.start`"),
+    Col("value", doc="in the counter's unit; NaN if it is no number"),
+)
+"""What `samples` of every format returns."""
 
 
 @dataclass(frozen=True)
@@ -323,7 +332,7 @@ class Device:
     id: int | None
     """Number on its host."""
     name: str
-    """Product name; empty if the file has none."""
+    """Product name, or a description of a device without a name; empty if the file says nothing."""
     memory: int = 0
     """Bytes of its memory; 0 if the file does not say."""
 

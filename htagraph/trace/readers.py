@@ -47,9 +47,9 @@ class Reader(Protocol):
     """The categories of events that it knows."""
     SETTINGS: Mapping[str, str]
     """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory``,
-    ``records`` (of events), ``regions``, ``step`` and ``host`` as parts of sentences. Sentences for users name what
-    Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps`` says what a
-    file without steps lacks."""
+    ``records`` (of events), ``regions``, ``step``, ``host`` and ``operators`` as parts of sentences. Sentences for
+    users name what Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps``
+    says what a file without steps lacks, ``lost_device`` where the profiler says that it cannot record a device."""
 
     def recognizes(self, path: TracePath) -> bool:
         """Return whether a file has this format, by its name."""
@@ -72,6 +72,9 @@ class Reader(Protocol):
 
     def category_arguments(self, path: TracePath, category: str | None = None) -> pd.DataFrame:
         """Return every argument of the events of a category, or of all: one row per event."""
+
+    def samples(self, trace: Trace) -> pd.DataFrame:
+        """Return the samples of counters in a trace's file, as `htagraph.trace.columns.SAMPLES` has them."""
 
     def check_arguments(self, path: TracePath) -> pd.DataFrame:
         """Return how every argument of every event fits what the format says of it; see `htagraph.check_arguments`."""
@@ -125,6 +128,8 @@ def said_for(traces: Iterable[Trace], sentences: Sequence[str]) -> list[str]:
     """Return sentences for users with the settings of the profiler that wrote the traces."""
     own, lines = list(traces), list(sentences)
     for gives, setting in READERS["kineto"].SETTINGS.items():
+        if gives == "operators":  # the same setting as for devices
+            continue
         lines = [line.replace(setting, setting_for(own, gives)) for line in lines]
     return lines
 

@@ -18,8 +18,9 @@ from math import prod
 from typing import TypeAlias
 
 from htagraph.core.flops import flop_formula
+from htagraph.core.kernels import kernel_kind
 from htagraph.core.kinds import KernelKind
-from htagraph.core.naming import kernel_kind, parameter_positions
+from htagraph.core.naming import parameter_positions
 from htagraph.queries.kernel_costs import Call, tensors_of
 
 __all__ = ["BatchLayout", "layout_of", "recorded_batch", "resized_calls"]

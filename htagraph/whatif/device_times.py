@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.devices import PEAKS, is_amd
-from htagraph.core.flops import SIZES
+from htagraph.core.kernels import SIZES
 
 __all__ = ["PRECISIONS", "Kernels", "Ratios", "instead", "ratios"]
 

@@ -250,6 +250,9 @@ class Changes:
         "Durations vary at random (relative deviation SIGMA, RUNS times); shows p50 and p99.", _noise)  # fmt: skip
     free_dataloader = ChangeForm(lambda: changes.free_dataloader.free_dataloader, "[=CRITERIA]",
         "The data loader always has the next batch ready.", _selection)  # fmt: skip
+    exclusive_device = ChangeForm(
+        lambda: changes.exclusive_device.exclusive_device, "", "Devices run nothing but the recorded work."
+    )
     remove_sync = ChangeForm(lambda: changes.remove_sync.remove_sync, "CRITERIA",
         "Blocking calls do not wait for the device.", _selection)  # fmt: skip
     perfect_overlap = ChangeForm(lambda: changes.perfect_overlap.perfect_overlap, "[=GROUP]",

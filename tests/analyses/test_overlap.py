@@ -15,6 +15,7 @@ def test_communication_beside_computation_is_hidden() -> None:
     assert hg.overlap(load(events)).to_dict("records") == [
         {
             "rank": 0,
+            "executor": "device",
             "communication_us": 40.0,
             "computation_us": 30.0,
             "hidden_us": 10.0,

@@ -20,6 +20,7 @@ from htagraph.cli import writing
 from htagraph.cli.main import app
 from htagraph.cli.writing import Format, form_of, show_messages, target
 from tests.command_line import one_line_of_error
+from tests.patience import PATIENCE_S
 from tests.reach import DATA, REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")
@@ -204,7 +205,7 @@ def test_a_phase_is_shown_once_it_has_lasted(monkeypatch: pytest.MonkeyPatch) ->
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     with writing.phase("writing"):
-        until = time.monotonic() + 10
+        until = time.monotonic() + PATIENCE_S
         while "writing" not in screen.getvalue() and time.monotonic() < until:
             time.sleep(0.01)
     assert "writing" in screen.getvalue()
@@ -229,7 +230,7 @@ def test_after_reading_a_terminal_is_told_that_the_graph_is_built(monkeypatch: p
         advance(0.5)
         advance(1.0)
         advance(1.0)
-        until = time.monotonic() + 10
+        until = time.monotonic() + PATIENCE_S
         while "building" not in screen.getvalue() and time.monotonic() < until:
             time.sleep(0.01)
     assert "building the graph" in screen.getvalue()

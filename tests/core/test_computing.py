@@ -8,6 +8,7 @@ from threading import Barrier, Thread, get_ident
 import pytest
 
 from htagraph.core.computing import Threads, ahead, once, processors, threads_for
+from tests.patience import PATIENCE_S
 
 
 def test_processors_that_this_process_may_not_use_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +27,7 @@ def test_results_come_in_the_order_of_the_items(threads: int) -> None:
 
 def test_as_many_results_are_computed_at_once_as_there_are_threads() -> None:
     together = Barrier(3)
-    assert len(list(ahead(lambda _: together.wait(timeout=30), range(6), 3))) == 6
+    assert len(list(ahead(lambda _: together.wait(timeout=PATIENCE_S), range(6), 3))) == 6
 
 
 def test_who_stops_early_has_one_result_per_thread_too_many_at_most() -> None:

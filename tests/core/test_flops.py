@@ -10,15 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.core.devices import PEAKS, Peak, peak_of
-from htagraph.core.flops import (
-    Cost,
-    attended_pairs,
-    cost_of,
-    element_bytes,
-    flop_formula,
-    flop_per_count,
-    is_tf32_kernel,
-)
+from htagraph.core.flops import Cost, attended_pairs, cost_of, element_bytes, flop_formula, flop_per_count
 
 _sizes = st.integers(1, 5)
 
@@ -247,17 +239,6 @@ def test_each_operator_has_its_formula(name: str, formula: str) -> None:
 
 def test_types_have_the_size_of_their_elements() -> None:
     assert [element_bytes(name) for name in ("c10::Half", "double", "bool", "Scalar", "")] == [2, 8, 1, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("name", "tf32"),
-    [
-        ("ampere_sgemm_128x64_tn", False), ("cutlass_80_tensorop_s1688gemm_256x128_16x4_nn_align4", True),
-        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn", True), ("Cijk_Ailk_Bljk_S_MX_B_xf32", True),
-    ],
-)  # fmt: skip
-def test_tf32_kernels_say_so_in_their_names(name: str, tf32: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    assert is_tf32_kernel(name) == tf32
 
 
 @pytest.mark.parametrize("width", "hfd")

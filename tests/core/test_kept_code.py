@@ -18,6 +18,7 @@ from numba.core import config as numba_config
 
 from htagraph.core.compiled import njit
 from htagraph.core.kept_code import KeptCode, source_digest
+from tests.patience import PATIENCE_S
 
 config: Any = numba_config
 KEY = ("types", "processor")
@@ -229,7 +230,7 @@ def test_the_digest_of_a_function_is_the_same_in_every_process() -> None:
     queue = context.Queue()
     process = context.Process(target=tell, args=(queue,))
     process.start()
-    assert queue.get(timeout=60) == digest_of_the_scan()
+    assert queue.get(timeout=PATIENCE_S) == digest_of_the_scan()
     process.join()
 
 

@@ -34,9 +34,6 @@ from htagraph.core.naming import (
     names_like,
     names_that,
     operator_of_frame,
-    short_name,
-    stable_name,
-    step_number,
     transfer_direction,
 )
 from htagraph.trace import nsys
@@ -194,10 +191,6 @@ ANSWERS: dict[Callable[[str], Any], dict[str, Any]] = {
         "nccl:send 0->1": 1, "nccl:recv 0<-1": -1, "c10d::send": 1, "c10d::recv_": -1, "isend": 1, "irecv": -1,
         "ncclDevKernel_SendRecv": 0, "nccl:all_reduce": 0, "sender": 0,
     },
-    step_number: {
-        "ProfilerStep#0": 0, "ProfilerStep#551": 551, "ProfilerStep#7 (train)": 7, "ProfilerStep": None,
-        "ProfilerStep#": None, "my ProfilerStep#3": None, "ProfilerStep#12345678901234567890": None,
-    },
     inference_phase: {
         "execute_context_1(512)_generation_0(0)": ("prefill", 512),
         "execute_context_0(0)_generation_31(31)": ("decode", 31),
@@ -218,18 +211,6 @@ ANSWERS: dict[Callable[[str], Any], dict[str, Any]] = {
         "Memset (Device)": "Memset",
         "CopyDeviceToDevice": "other",
     },
-    short_name: {
-        "void at::native::vectorized_elementwise_kernel<4, at::A<int>>(int, at::A<int>)":
-            "at::native::vectorized_elementwise_kernel",
-        "void (anonymous namespace)::softmax<float>(float*)": "softmax",
-        "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)": "ncclKernel_AllReduce_RING_LL_Sum_float",
-        "void plain": "plain",
-        "operator()(int) const": "operator()",
-        "void at::(anonymous namespace)::Add::operator()<float>(float*) const": "at::Add::operator()",
-    } | {name: name for name in (
-        "ampere_sgemm_128x64_nn", "Memcpy DtoH (Device -> Pinned)", "triton_poi_fused_add_0", "<unknown>",
-        "## forward ##", "Torch-Compiled Region: 0/1", "",
-    )},
 }  # fmt: skip
 
 
@@ -299,31 +280,6 @@ def test_a_predicate_tells_names_apart(predicate: str) -> None:
     fits, (yes, no) = getattr(naming, predicate), YES_AND_NO[predicate]
     assert [name for name in (*yes, *no) if fits(name)] == list(yes)
     assert (fits.__doc__ or "").startswith("Return True for the name of ")
-
-
-@given(st.text(alphabet="ab:<>(), *"))
-def test_a_short_name_is_made_of_letters_of_the_name_and_stays_short(name: str) -> None:
-    short = short_name(name)
-    assert set(short) <= set(name)
-    assert len(short) <= len(name)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("ProfilerStep#1", "ProfilerStep#2"),
-        ("model.py(37): forward", "model.py(41): forward"),
-        ("<built-in method mm of Tensor object at 0x7f2a>", "<built-in method mm of Tensor object at 0xbe00>"),
-    ],
-)
-def test_a_stable_name_is_that_of_the_same_thing_in_another_run(one: str, other: str) -> None:
-    assert stable_name(one) == stable_name(other)
-    assert stable_name(stable_name(one)) == stable_name(one)
-
-
-@pytest.mark.parametrize("name", ["aten::mm", "model(37)", "void f<4>(int)", "ProfilerStep"])
-def test_names_without_numbers_of_a_run_are_stable_already(name: str) -> None:
-    assert stable_name(name) == name
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ import htagraph as hg
 from htagraph.findings.bound import BOUND
 from htagraph.findings.finding import usual_us
 from htagraph.findings.results import Results
+from htagraph.findings.verdict import claims_of, first_step, sentences
 from htagraph.queries.path_segments import HOST_CATEGORIES
 from tests.findings.claims_by_hand import bound
 from tests.reach import DATASETS, graph_of
-from tests.strategies import COMMUNICATE, OTHER, annotation, kernel, launch, load, op
+from tests.strategies import COMMUNICATE, COMPUTE, OTHER, Json, annotation, kernel, launch, load, op, runtime
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
@@ -56,6 +57,7 @@ def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
         ("communication", "Bound by transfers between ranks: 80 %"),
         ("data_loading", "Bound by the data loader: 80 %"),
         ("gap", "Bound by unexplained pauses: 80 %"),
+        ("other_work", "Bound by other work of the device: 80 %"),
     ],
 )
 def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
@@ -139,3 +141,26 @@ def test_the_kernels_of_a_cause_are_of_its_kind() -> None:
     (claim,) = BOUND.when(results)
     kernels = BOUND.evidence(results, claim).rows.frame["name"].tolist()
     assert (claim.about, kernels) == ("computation", ["gemm"])
+
+
+def shared_device(pause_us: int, count: int = 24) -> list[Json]:
+    """Return a job whose host launches in time, and whose stream starts every third kernel late, in 2 ms turns."""
+    events, now = [], 0
+    for number in range(1, count + 1):
+        late = pause_us * (number % 3 == 0)
+        events += [op("aten::addmm", now, 20), launch(now + 5, 4, number), kernel(COMPUTE, now + 13 + late, 12, number)]
+        if late:
+            events.append(runtime("cudaStreamSynchronize", now + 22, late + 10))
+        now += 22 + late + 12 * (late > 0)
+    return events
+
+
+def test_a_device_that_serves_another_process_is_no_work_of_the_host_and_no_earlier_work() -> None:
+    results = Results(load(shared_device(pause_us=2000)))
+    (claim,) = BOUND.when(results)
+    assert claim.about == "other_work"
+    assert claim.figure > 90
+    assert results.free["host"] < 0.06 * results.makespan_ns
+    claims = claims_of(results)
+    assert "nvidia-smi" in first_step(claims)
+    assert not any("earlier" in sentence for sentence in sentences(claims))

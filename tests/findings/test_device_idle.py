@@ -14,7 +14,7 @@ from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, runtime
 
 
-def idle(cause: str, host: str = "", waits: float = 0.0) -> Claim:
+def idle(cause: str, host: str = "", waits: float = 0.0, *, behind_other_work: bool = False) -> Claim:
     facts = {
         "rank": 1,
         "rank_percent": 35.0,
@@ -22,6 +22,7 @@ def idle(cause: str, host: str = "", waits: float = 0.0) -> Claim:
         "host": host,
         "in_collectives_percent": waits,
         "where": "In the steps",
+        "other_work": behind_other_work,
     }
     return Claim("device_idle", cause, 30.0, "percent", facts=facts)
 
@@ -42,6 +43,11 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
     assert words in DEVICE_IDLE.short(claim)
     assert "30 % of the time (rank 1: 35 %)" in DEVICE_IDLE.short(claim)
     assert ("CUDA graph" in DEVICE_IDLE.advice(claim)) == (host == "launches" or cause == "kernel_wait")
+
+
+def test_idle_time_behind_other_work_is_called_what_it_is() -> None:
+    claim = idle("other", behind_other_work=True)
+    assert DEVICE_IDLE.short(claim).endswith("other work, or work that was not recorded, had the device.")
 
 
 def test_waiting_in_collectives_stands_beside_waiting_for_the_host() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.findings.incomplete import INCOMPLETE, incomplete_note, missing_parts
+from htagraph.findings.incomplete import INCOMPLETE, missing_parts
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import first_step
 from htagraph.graph.measures.ledger import Part
@@ -26,18 +26,17 @@ def test_what_is_missing_comes_first_and_no_verdict_rests_on_it() -> None:
     assert [claim.says for claim in claims] == ["incomplete"]
     assert INCOMPLETE.whole(claims[0]) == (
         "The recording lacks the work of devices: 30 of 30 launch calls have no kernel or copy in the file, while the "
-        "host waits 1.80 ms of 3.00 ms for devices, which are likely the limit. What bounds the job, when its device "
-        "is idle and what changes gain cannot be said."
+        "host waits 1.80 ms of 3.00 ms for devices that do nothing in the file and are likely the limit. What bounds "
+        "the job, when its device is idle and what changes gain cannot be said."
     )
     assert first_step(claims).startswith("Record again: without a second profiler")
 
 
-def test_commands_without_findings_say_it_too() -> None:
-    graph = load(_without_kernels())
-    (missing,) = missing_parts(graph)
+def test_what_is_missing_is_a_value_with_how_to_record_it() -> None:
+    (missing,) = missing_parts(load(_without_kernels()))
     assert (missing.lost, missing.ranks) == (Part.DEVICE, (0,))
-    assert incomplete_note(graph, "plan")[0].startswith("The recording lacks the work of devices: 30 of 30")
-    assert incomplete_note(graph, "kernels") == []
+    assert missing.sentence.startswith("The recording lacks the work of devices: 30 of 30")
+    assert missing.advice.startswith("Record again")
 
 
 def test_a_host_alone_lacks_nothing() -> None:

@@ -10,6 +10,7 @@ from htagraph.findings.finding import usual_us
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of, first_step, trial_of
+from htagraph.whatif.options import criteria
 from tests.host_jobs import host_job, tensor_args
 from tests.reach import DATA, SHARED
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
@@ -99,6 +100,31 @@ def test_products_in_single_precision_are_told_by_their_kernels() -> None:
         "are 100 % of computation (ampere_sgemm_128x64_tn); with such products twice as fast, the job would take "
         "450.0 µs less" in words
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        ("void precomputed_convolve_sgemm<__nv_bfloat16, 1024, 5>(int, __nv_bfloat16 const*)", False),
+        ("void precomputed_convolve_sgemm<float, 1024, 5>(int, float const*)", True),
+        ("void cudnn::detail::dgrad_engine<float, 512, 6>(int, float const*)", True),
+    ],
+)
+def test_types_in_a_name_count_before_words(name: str, is_named: bool) -> None:  # noqa: FBT001
+    words = found([launch(0, 5, 1), kernel(name, 10, 900, 1)])
+    assert ("single precision" in words) == is_named
+
+
+def test_products_in_single_precision_are_tried_without_products_of_like_names() -> None:
+    narrow = "void convolve_sgemm<__nv_bfloat16, 5>(int)"
+    single = ["ampere_sgemm_128x64_tn", "void dgrad_engine<float, 5>(int, a,name=b)"]
+    events = [launch(10 * at, 5, at + 1) for at in range(3)]
+    events += [kernel(name, 100 + 1000 * at, 900, at + 1) for at, name in enumerate([narrow, *single])]
+    graph = load(events)
+    claim = next(claim for claim in REMEDY.when(Results(graph)) if claim.about == "single precision")
+    chosen = [criteria(option.rpartition(":")[0]) for option in claim.facts["options"][1::2]]
+    rows = [graph.names[graph.activities.name[row]] for given in chosen for row in graph.select(**given).activities]
+    assert sorted(rows) == sorted(single)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")

@@ -168,7 +168,7 @@ def test_of_what_hangs_is_kept_what_it_printed(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(rounds, "_PATIENCE_S", 2)
     results: list[dict[str, Any]] = []
     script = "import time; print('{\"seconds\": 1}', flush=True); time.sleep(60)"
-    assert not rounds._run([sys.executable, "-c", script], results, said.append)
+    assert not rounds._run([sys.executable, "-I", "-S", "-c", script], results, said.append)
     assert results == [{"seconds": 1}]
     assert said[-1].endswith("not over in 2 s")
 

@@ -183,8 +183,7 @@ def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
 def test_template_arguments_take_no_more_room_than_tells_names_apart() -> None:
     names = [f"void f<{'x' * 300}, {what}>(int)" for what in ("add", "mul")]
     shown = fitted(table(names, total_us=[1.0, 2.0]), 500)
-    assert shown.widths[1] == 72
-    assert len(set(shown.cells[1])) == 2
+    assert shown.cells[1] == ["f<add>", "f<mul>"]
 
 
 def test_what_tells_the_devices_of_a_rank_apart_stays() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from benchmarks.processor_time import least, seconds_by_name
 from htagraph.core.errors import SelectionError, TraceError
 from htagraph.core.statistics import MOST
 from htagraph.queries.arguments import arguments, link_execution_trace
@@ -109,9 +110,9 @@ def test_arguments_are_those_that_json_reads(job: Path) -> None:
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
 def test_a_hundred_thousand_events_take_about_a_second() -> None:
     graph = graph_of(next((SHARED / "hta/trace_diff/test").glob("*.json.gz")))
-    began = time.process_time()
-    arguments(graph, ["Input Dims", "Input type"])
-    assert time.process_time() - began < 5  # of the processor, 25 times what it takes, for slow machines
+    measured = partial(seconds_by_name, {"all": lambda: arguments(graph, ["Input Dims", "Input type"])})
+    seconds = least(measured, lambda found: found["all"] >= 5, 3)
+    assert seconds["all"] < 5  # of the processor, 25 times what it takes, for slow machines
 
 
 def test_a_selection_is_taken_as_its_activities(tmp_path: Path) -> None:

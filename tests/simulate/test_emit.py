@@ -17,6 +17,7 @@ import pytest
 import htagraph.simulate as package
 from htagraph.simulate import Category, Era, Job, Simulated, demo_job, read_truth, scale_job, simulate, write_stream
 from htagraph.simulate.formats import STYLES
+from tests.patience import PATIENCE_S
 
 ERAS: tuple[Era, ...] = get_args(Era)
 JOB = Job(
@@ -221,7 +222,7 @@ def test_another_process_writes_the_same_bytes() -> None:
         "s = simulate(Job(ranks=2, steps=1, layers=1));"
         "print(hashlib.sha256((s.text(0) + s.text(1)).encode()).hexdigest())"
     )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     job = simulate(Job(ranks=2, steps=1, layers=1))
     assert other.stdout.strip() == hashlib.sha256((job.text(0) + job.text(1)).encode()).hexdigest()
 

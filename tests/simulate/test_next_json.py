@@ -47,3 +47,20 @@ def test_samples_are_counters() -> None:
     assert after["traceEvents"][-1] == {
         "ph": "C", "name": "Power (W)", "pid": "GPU 0 Counters", "ts": 12.5, "args": {"": 340.0},
     }  # fmt: skip
+
+
+def test_a_job_of_that_backend_has_samples_of_how_busy_its_devices_are() -> None:
+    done = simulate(Job(ranks=2, steps=2, layers=2, backend="cupti"))
+    events = json.loads(done.text(1))["traceEvents"]
+    busy = sum(event["dur"] for event in events if event.get("cat") == "kernel" and event["args"]["stream"] == 7)
+    samples = [event for event in events if event["ph"] == "C" and event["name"] == "SM Active (%)"]
+    assert {event["pid"] for event in samples} == {"GPU 1 Counters"}
+    total = sum(event["args"][""] for event in samples)  # percent of 100 µs are µs
+    every = [(event["ts"], event["ts"] + event["dur"]) for event in events if event.get("cat") == "kernel"]
+    longest = max(end for _, end in every) - min(start for start, _ in every)
+    assert busy <= total + 0.1 <= longest + 0.2
+    assert [event.get("ts") for event in events[:-1] if event["ph"] == "X"] == [
+        event.get("ts")
+        for event in json.loads(simulate(Job(ranks=2, steps=2, layers=2)).text(1))["traceEvents"]
+        if event["ph"] == "X"
+    ]

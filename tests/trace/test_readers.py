@@ -12,8 +12,7 @@ import pytest
 from htagraph.trace import readers as module
 from htagraph.trace.discover import RankedFile
 from htagraph.trace.readers import in_parallel
-
-_PATIENCE_S = 30  # until a test that hangs fails
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def read_in_reverse(count: int) -> Callable[..., int]:
 
     def read(file: RankedFile, *, progress: Callable[[int], None], compiled: bool) -> int:
         rank = rank_of(file, progress=progress, compiled=compiled)
-        assert later[rank + 1].wait(_PATIENCE_S)
+        assert later[rank + 1].wait(PATIENCE_S)
         later[rank].set()
         return rank
 
@@ -73,7 +72,7 @@ def test_there_is_a_thread_per_processor_at_most(files: list[RankedFile]) -> Non
         assert threading.get_ident() != caller
         names.add(threading.current_thread().name)
         if rank_of(file) < 3:  # the first three wait for one another
-            together.wait(_PATIENCE_S)
+            together.wait(PATIENCE_S)
         return rank_of(file)
 
     assert len(dict(in_parallel(files, read))) == 5
@@ -133,11 +132,11 @@ def test_the_other_files_are_given_up_when_one_fails_or_the_caller_leaves(files:
         rank = rank_of(file, compiled=compiled)
         read.append(rank)
         if rank < 3:
-            begun.wait(_PATIENCE_S)
+            begun.wait(PATIENCE_S)
         if rank == 0 and leaves == "raises":
             msg = "file 0 is damaged"
             raise ValueError(msg)
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while rank and time.monotonic() < until:
             progress(1)
         return rank

@@ -102,6 +102,7 @@ READ = [
     ("jitter", "0.05:100", "jitter", {"sigma": 0.05, "runs": 100}),
     ("jitter", "0.05", "jitter", {"sigma": 0.05}),
     ("free-dataloader", "", "free_dataloader", {}),
+    ("exclusive-device", "", "exclusive_device", {}),
     ("remove-sync", "name=*Sync*", "remove_sync", {"name": "*Sync*"}),
     ("perfect-overlap", "", "perfect_overlap", {"group": None}),
     ("no-overlap", "dp*", "no_overlap", {"group": "dp*"}),

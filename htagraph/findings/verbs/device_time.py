@@ -196,17 +196,29 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence
     return f"To see what bounds the job: {bounds}"
 
 
-def counters_sentences(queues: pd.DataFrame, full: int) -> list[str]:
-    """Return which queue held `full` entries, and for how long."""
+def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | None = None) -> list[str]:
+    """Return which queue held `full` entries, and for how long; and which counters were sampled."""
+    sampled = [_sampled_sentence(samples)] if samples is not None and len(samples) else []
     if not len(queues):
-        return ["No launch with its device work is in the traces, so there are no queues to count."]
+        return ["No launch with its device work is in the traces, so there are no queues to count.", *sampled]
     longest = queues.iloc[int(queues["full_us"].argmax())]
     return [
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():,.0f}."
+        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():,.0f}.",
+        *sampled,
     ]
+
+
+def _sampled_sentence(samples: pd.DataFrame) -> str:
+    """Return which counters the profiler sampled, and how often."""
+    counters = samples["counter"].unique().tolist()
+    shown = counters[:MAX_LISTED]
+    if len(counters) > len(shown):
+        shown.append(plural(len(counters) - len(shown), "further counter"))
+    taken = plural(int(samples["count"].sum()), "sample")
+    return f"The profiler took {taken} of {and_list(shown)}."
 
 
 def phases_sentences(

@@ -12,7 +12,8 @@ import pandas as pd
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
-from htagraph.core.flops import SIZES, elements, labelled_cost, number_format
+from htagraph.core.flops import elements, labelled_cost
+from htagraph.core.kernels import SIZES, number_format
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_product_label
 from htagraph.graph.activities import Activities, Edges, Lane

@@ -17,7 +17,17 @@ from htagraph.graph.activities import Activities, Edges, blocked_since
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Work", "devices_of", "only_waiting", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
+__all__ = [
+    "Work",
+    "devices_of",
+    "only_waiting",
+    "own_time_of",
+    "timed_work",
+    "untraced_edges",
+    "work_of",
+    "work_times",
+    "works_of",
+]
 
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
@@ -137,6 +147,25 @@ def work_of(graph: DependencyGraph, rank: int, device: int | None = None) -> Wor
     waited = union(since, acts.end[talks])
     beside = union(acts.start[talks], since)
     return replace(work, by_kind=work.by_kind | {ActivityKind.COMMUNICATION: waited}, beside=beside)
+
+
+def works_of(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
+    """Return the work of a rank, or of each of its devices.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        apart: whether several devices of the rank count one by one.
+
+    Example:
+        >>> import htagraph as hg
+        >>> [work.executor for work in works_of(hg.load("data/demo"), 2, apart=True)]
+        ['device']
+    """
+    devices = devices_of(graph, rank)
+    if not apart or len(devices) < 2:
+        return [work_of(graph, rank)]
+    return [work_of(graph, rank, device) for device in devices]
 
 
 def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.NDArray[np.int64]]) -> Work:

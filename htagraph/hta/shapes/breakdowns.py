@@ -77,7 +77,7 @@ def get_comm_comp_overlap(self: HasJob, visualize: bool = True) -> pd.DataFrame:
     Returns:
         One row per rank: ``rank``, ``comp_comm_overlap_pctg`` (rounded to 2 digits, NaN without communication).
     """
-    native = overlap(self.job.graph)
+    native = overlap(self.job.graph, by="rank")
     communication = native["communication_us"].to_numpy()
     share = 100 * (native["hidden_us"].to_numpy() / np.where(communication > 0, communication, np.nan))
     on_device = np.isin(native["rank"].to_numpy(), _with_device(self.job))
@@ -207,7 +207,7 @@ def get_gpu_kernel_breakdown(
 
 def _type_times(job: HtaJob, types: Sequence[ActivityKind]) -> pd.DataFrame:
     """Return the device time of all ranks by the types of kernel that run at once."""
-    table, with_device, totals = kernel_types(job.graph), _with_device(job), dict[str, float]()
+    table, with_device, totals = kernel_types(job.graph, by="rank"), _with_device(job), dict[str, float]()
     columns = (table[column].tolist() for column in ("rank", "kinds", "total_us"))
     for rank, kinds, us in zip(*columns, strict=True):
         words = " overlapping ".join(kind.name for kind in types if kind.label in kinds.split(" + "))

@@ -27,12 +27,15 @@ from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CriticalPath, path_in_window
 from htagraph.queries.recorded_events import memory_events
+from htagraph.queries.samples import sampled
+from htagraph.trace.columns import label
 
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "Event", "MergedJob", "Written", "bandwidths", "counters_to_perfetto", "memory", "queues", "to_perfetto",
+    "Event", "MergedJob", "Written", "bandwidths", "counters_to_perfetto", "memory", "queues", "recorded_samples",
+    "to_perfetto",
 ]  # fmt: skip
 
 _ROUNDS = 8
@@ -88,6 +91,7 @@ class RecordedPackets(RecordedEvents):
     def _values(self, event: RawEvent) -> Iterator[Values]:
         """Yield what an event that is neither slice nor instant says of counters; count it if it has no form here."""
         args = event.get("args")
+        process = event.get("pid")
         if event.get("ph") != "C":
             self.not_drawn += event.get("ph") != "M"
             return
@@ -99,7 +103,10 @@ class RecordedPackets(RecordedEvents):
                 self.not_drawn += 1
                 continue
             name = str(event.get("name", ""))
-            yield Values(self._pid, name, str(series), COUNT, np.array([moment]), np.array([number]))
+            # all processes of a rank are one track here: a process with a name tells its counters from those of others
+            named = isinstance(label(process), str)
+            series_name = " ".join(filter(None, (series, str(process) if named else "")))
+            yield Values(self._pid, name, series_name, COUNT, np.array([moment]), np.array([number]))
 
     def _track_names(self) -> Iterator[RawEvent]:
         several = len({lane.device for lane in self._lanes.values() if lane.device >= 0}) > 1
@@ -237,6 +244,7 @@ def _counters(
     graph: DependencyGraph, job: MergedJob, length: pd.DataFrame | None, bandwidth: pd.DataFrame | None
 ) -> list[Iterator[Event]]:
     return [
+        recorded_samples(sampled(graph), job),
         queues(queue_changes(graph) if length is None else length, job),
         bandwidths(bandwidth_changes(graph) if bandwidth is None else bandwidth, job),
         memory(memory_events(graph), job),
@@ -257,7 +265,8 @@ def counters_to_perfetto(
 
     Returns:
         What was written: one counter per stream, its queue length, one per kind of copy, its bandwidth in GB/s, and of
-        traces with memory events (``profile_memory=True``) the bytes allocated and reserved on each device.
+        traces with memory events (``profile_memory=True``) the bytes allocated and reserved on each device. Counters
+        that the profiler sampled are recorded events, which are written in any case.
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
@@ -455,6 +464,21 @@ def bandwidths(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:
     for (rank, copy), rows in _each(table, "rank", "copy"):
         value = rows["bandwidth_gb_s"].to_numpy(np.float64).round(_DECIMALS)
         yield Values(pid_of_rank[rank], GB_S, copy, GB_S, _moments(rows, job), value)
+
+
+def recorded_samples(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:
+    """Yield the sampled counters of ranks whose recorded events are not copied; the table is that of `sampled`."""
+    if job.predicted:
+        return  # recorded moments are not those of predicted activities
+    copied = [original.rank for original in job.originals]
+    table = table[~table["rank"].isin(copied) & np.isfinite(table["value"])]
+    pids = job.device_pids()
+    for (rank, device, counter), rows in _each(table, "rank", "device", "counter"):
+        moment = _moments(rows, job)
+        drawn = moment >= 0
+        pid = pids.get((rank, device), job.pid_of[rank, ""])
+        series = f"device {device}" if device >= 0 else ""
+        yield Values(pid, counter, series, "", moment[drawn], rows["value"].to_numpy().round(_DECIMALS)[drawn])
 
 
 def memory(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:

@@ -25,6 +25,7 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import short_name
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place, Trial
+from htagraph.findings.incomplete import is_judged
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
 from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
@@ -34,6 +35,7 @@ from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import change_text, curve, drawn, stacked, waterfall
 from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, page, table_of
+from htagraph.output.html.samples import samples_section
 from htagraph.output.html.timeline import MOST_SLICES, PageTimeline, timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.report import wording_of
@@ -418,17 +420,22 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     results = PageResults(graph, inputs or _folder(graph))
     first = findings_section(results), glance_section(results)
     timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
-    last = breakdown_section(results), collective_section(results), memory_section(results)
-    panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
-    sections: list[Section] = [
-        *first, timeline, panel, plan_section(results), capacity_section(results),
-        *(each for each in last if each is not None),
-    ]  # fmt: skip
+    last = breakdown_section(results), collective_section(results), memory_section(results), samples_section(graph)
+    sections = [*first, timeline, *_predictions(results), *(section for section in last if section is not None)]
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
     when = f", recorded {recorded} UTC" if recorded else ""
     lead = f"{plural(len(results.summary.inputs), 'rank')}, {time_text(results.summary.window_us)}{when}."
     title = f"{' '.join(results.words[:1])} · htagraph"
     return page(title, sections, lead=element("p", lead, class_="lead"))
+
+
+def _predictions(results: PageResults) -> list[Section]:
+    """Return the sections that predict changed jobs; none where the recording lacks a part of the job."""
+    graph = results.graph
+    if not is_judged(graph):
+        return []
+    panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
+    return [panel, plan_section(results), capacity_section(results)]
 
 
 def _folder(graph: DependencyGraph) -> list[str]:

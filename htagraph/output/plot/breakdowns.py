@@ -60,9 +60,7 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     busy = table[table["window_us"] > 0]
     if not len(busy):
         return style.nothing("No work was recorded on any rank", "Time of each rank, from its first to its last work.")
-    one_of_several = busy["executor"].str.startswith("device ")
-    named = busy["rank"].astype(str) + (", " + busy["executor"]).where(one_of_several, "")
-    busy = busy.set_index(named)
+    busy = busy.set_index(_labels(busy))
     times = pd.DataFrame({part: busy[f"{part.replace(' ', '_')}_us"] for part in _PARTS})
     sums, whole = times.sum(), busy["window_us"].sum()
     shown = [part for part in _PARTS if sums[part] or part in ("computation", "idle")]
@@ -74,6 +72,12 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     window = f"Each rank's time from the first to the last work on its {where}; exposed: nothing computes meanwhile."
     whose = "The rank's time is" if len(busy) == 1 else "All ranks' time is"
     return style.drawn(traces, f"{whose} {words}", window, **layout)
+
+
+def _labels(table: pd.DataFrame) -> pd.Series[str]:
+    """Return the rank of each row, with the device where the rank has several."""
+    one_of_several = table["executor"].str.startswith("device ")
+    return table["rank"].astype(str) + (", " + table["executor"]).where(one_of_several, "")
 
 
 def overlap(table: pd.DataFrame) -> Figure:
@@ -95,7 +99,7 @@ def overlap(table: pd.DataFrame) -> Figure:
     total = float(table["communication_us"].sum())
     if not total:
         return style.nothing("No communication was recorded", about)
-    hidden = table.set_index(table["rank"].astype(str))[["hidden_us", "communication_us"]]
+    hidden = table.set_index(_labels(table))[["hidden_us", "communication_us"]]
     times = pd.DataFrame({"hidden": hidden["hidden_us"], "exposed": hidden["communication_us"] - hidden["hidden_us"]})
     says = "rank {label}: {us} {part}<br>of {whole} of communication"
     traces, layout = style.parts_by_rank(times, _COLORS, says, "communication ({unit})")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.naming import short_name
+from htagraph.core.naming import short_name, sibling_names
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.output.plot import style
 from htagraph.output.scene import COLORS, KIND_COLORS
@@ -228,7 +228,7 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
         hover = cells(style.hover_of(shown, mean + "<br>{count:,} times, {total_us} in all"), "did not run")
     # 10 % is pale, and a rank that is twice as slow is not paler for one that is ten times as slow
     far = min(max(0.5, float(np.nanpercentile(np.abs(z - 1), 95))), 1.0) if np.isfinite(z).any() else 0.5
-    labels = style.row_labels([short_name(name) for name in kernels["name"]])
+    labels = style.row_labels(sibling_names(kernels["name"].tolist()))
     heat = style.heat_map(
         [*map(str, ranks)], labels, z, hover, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=style.DIVERGING,
         colorbar=style.color_bar("× the median of the ranks"), xgap=int(len(ranks) <= style.Sizes.cells), ygap=1,

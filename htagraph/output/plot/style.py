@@ -18,7 +18,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import printable
-from htagraph.core.naming import short_name
+from htagraph.core.naming import sibling_names
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.scene import COLORS
 
@@ -170,10 +170,10 @@ def unique_labels(names: Iterable[str], letters: int = Sizes.name) -> dict[str, 
 
     Example:
         >>> unique_labels(["void gemm<float>(float*)", "void gemm<half>(half*)", "copy"])
-        {'void gemm<float>(float*)': 'gemm [1]', 'void gemm<half>(half*)': 'gemm [2]', 'copy': 'copy'}
+        {'void gemm<float>(float*)': 'gemm<float>', 'void gemm<half>(half*)': 'gemm<half>', 'copy': 'copy'}
     """
     names = list(dict.fromkeys(names))
-    return dict(zip(names, _numbered([shortened(short_name(name), letters) for name in names]), strict=True))
+    return dict(zip(names, _numbered([shortened(name, letters) for name in sibling_names(names)]), strict=True))
 
 
 def row_labels(texts: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from htagraph.core.errors import check_choice
-from htagraph.core.naming import short_name
+from htagraph.core.naming import short_name, sibling_names
 from htagraph.findings.limits import ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
 from htagraph.output.plot import style
@@ -308,7 +308,7 @@ def _labels(keys: list[str], by: str) -> list[str]:
         return [CATEGORY_WORDS.get(key, key) for key in keys]
     if by == "rank":
         return [f"rank {key}" for key in keys]
-    labels = style.row_labels([short_name(key) for key in keys])
+    labels = style.row_labels(sibling_names(keys))
     return [f"outside all {by}s" if key == "none" else label for key, label in zip(keys, labels, strict=True)]
 
 

@@ -14,11 +14,13 @@ from htagraph.core.errors import SelectionError, nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.finding import JUDGES, MEASURES
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
@@ -33,6 +35,8 @@ _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "e
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """What follows from the other columns, or matters less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
+_OPERATORS = MEASURES | {Part.HOST}
+"""What conclusions on the device time of operators need."""
 _FIGURES = {
     "name": "kernel_breakdown", "rank": "kernel_distribution",
     **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),
@@ -67,7 +71,7 @@ CALLS = Table(
 )
 
 
-@gives("idle", {"streams": "analyses.idle_breakdown.TABLE", "pauses": "analyses.idle_intervals.TABLE"})
+@gives("idle", {"streams": "analyses.idle_breakdown.TABLE", "pauses": "analyses.idle_intervals.TABLE"}, rests_on=JUDGES)
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
@@ -116,7 +120,7 @@ def _gain_by_loader(graph: DependencyGraph) -> float:
             rank_by="device_us",
         ),
     },
-    maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),),
+    maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),), rests_on=MEASURES,
 )  # fmt: skip
 def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "name", top: int = 20) -> Report:
     """Return the report on a job's device time."""
@@ -188,6 +192,7 @@ def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
         "phases": "analyses.phases.TABLE",
     },
     titles={"phases": "Phases (by annotation)"},
+    rests_on=MEASURES,
 )  # fmt: skip
 def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
@@ -239,25 +244,31 @@ def by_call(stats: pd.DataFrame) -> pd.DataFrame:
     "counters",
     {
         "queues": "analyses.queue_length.STREAMS", "bandwidth": "analyses.memory_bandwidth.COPIES",
+        "samples": "analyses.device_samples.COUNTERS",
         "queue_length": "analyses.queue_length.TABLE", "memory_bandwidth": "analyses.memory_bandwidth.TABLE",
+        "device_samples": "analyses.device_samples.TABLE",
     },
-    maybe=("queue_length", "memory_bandwidth"),
+    maybe=("samples", "queue_length", "memory_bandwidth", "device_samples"), rests_on=MEASURES,
 )  # fmt: skip
 def counters_report(
     graph: DependencyGraph, inputs: Sequence[str], *, full: int = FULL_QUEUE, series: bool = False
 ) -> Report:
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
     queues, copies = hg.queue_length(graph, by="stream", full=full), hg.memory_bandwidth(graph, by="copy")
-    tables = {"queues": queues, "bandwidth": copies}
+    samples = hg.device_samples(graph, by="counter")
+    tables = {"queues": queues, "bandwidth": copies} | ({"samples": samples} if len(samples) else {})
     if series:
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
-    sentences = findings.counters_sentences(queues, full)
+    if series and len(samples):
+        tables["device_samples"] = hg.device_samples(graph)
+    sentences = findings.counters_sentences(queues, full, samples)
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
 @gives(
     "phases", {"phases": "analyses.phases.TABLE"},
     titles={"phases": "Phases, the most wall time of a rank first (wall time ends with the last work launched)"},
+    rests_on=_OPERATORS,
 )  # fmt: skip
 def phases_report(
     graph: DependencyGraph, inputs: Sequence[str], *, annotation: str | None = None, top: int = 10
@@ -278,7 +289,7 @@ def phases_report(
 
 @gives(
     "roofline", {"roofline": "analyses.roofline.TABLE", "counters": "analyses.cupti_counters.TABLE"},
-    maybe=("counters",),
+    maybe=("counters",), rests_on=_OPERATORS,
 )  # fmt: skip
 def roofline_report(
     graph: DependencyGraph,
@@ -302,7 +313,7 @@ def roofline_report(
     )
 
 
-@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"})
+@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=_OPERATORS)
 def patterns_report(
     graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
 ) -> Report:

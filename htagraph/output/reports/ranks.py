@@ -8,6 +8,7 @@ import pandas as pd
 
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
+from htagraph.findings.finding import JUDGES, MEASURES
 from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
@@ -40,6 +41,7 @@ _CAUSES = Table(
     "collectives",
     {"collectives": BY_OPERATION, "last_arrivals": _LAST, "parts": "analyses.collectives.TABLE"},
     maybe=("last_arrivals", "parts"),
+    rests_on=MEASURES,
 )  # fmt: skip
 def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 20, each: bool = False) -> Report:
     """Return the report on a job's collectives; `inputs` are the words that choose what is read."""
@@ -100,6 +102,7 @@ def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFr
     "stragglers",
     {"stragglers": "analyses.stragglers.TABLE", "causes": _CAUSES},
     figures=(Col("straggler", "int64?"), Col("total_wait_us")),
+    rests_on=MEASURES, concludes=("stragglers", "causes", "straggler", "total_wait_us"),
 )  # fmt: skip
 def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a job's stragglers; `inputs` are the words that choose what is read."""
@@ -148,6 +151,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
         "path_operator": "Critical path by operator", "path_kernel": "Critical path by kernel",
         "path_host": "The host's part of the critical path, by what ran and where (own time)",
     },
+    rests_on=JUDGES,
 )  # fmt: skip
 def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
@@ -203,7 +207,7 @@ def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     return sums.sort_values("time_us", ascending=False, kind="stable")
 
 
-@gives("opportunities", {"opportunities": "whatif.opportunities.TABLE"})
+@gives("opportunities", {"opportunities": "whatif.opportunities.TABLE"}, rests_on=JUDGES, concludes=("opportunities",))
 def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
     from htagraph.findings.results import Results
@@ -224,6 +228,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
 @gives(
     "plan", {"plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE"},
     figures=(Col("saved_us"), Col("low_us high_us"), Col("per_step", "bool"), Col("how", "str"), Col("among", "int64")),
+    rests_on=JUDGES, concludes=("plan", "curve", "saved_us", "low_us", "high_us"),
 )  # fmt: skip
 def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, budget: int = 3) -> Report:
     """Return the report on which changes save most together; `inputs` are the words that choose what is read."""

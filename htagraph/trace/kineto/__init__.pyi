@@ -9,3 +9,4 @@ from .read import event as event
 from .read import metadata as metadata
 from .read import recognizes as recognizes
 from .read import survey as survey
+from .samples import samples as samples

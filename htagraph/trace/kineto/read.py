@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from htagraph.core.arrays import Array
+from htagraph.core.device_kinds import DeviceShape, name_by_shape
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
 from htagraph.core.tables import described
 from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Facts, Group, Trace
@@ -25,7 +26,14 @@ from htagraph.trace.kept import YEAR_NS, Extent, Frames, Sieve, extent_of, refus
 from htagraph.trace.kineto.by_arguments import with_meaning_of_arguments
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import ENVELOPE, BlockDecoder, event_decoder, event_text_decoder, find_events, split
-from htagraph.trace.kineto.events import DistributedInfo, Event, Header, canonical_category, parse_event
+from htagraph.trace.kineto.events import (
+    DeviceProperties,
+    DistributedInfo,
+    Event,
+    Header,
+    canonical_category,
+    parse_event,
+)
 from htagraph.trace.kineto.node_flows import node_dependencies
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.times import padded
@@ -55,6 +63,8 @@ SETTINGS: Mapping[str, str] = {
     "regions": "torch.profiler.record_function('name')",
     "step": "call prof.step() in the loop",
     "host": "ProfilerActivity.CPU",
+    "operators": "activities=[CPU, CUDA]",
+    "lost_device": " (PyTorch prints a warning where the profiler may not record)",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""
 EXPORTED_KEY = "htagraph"
@@ -255,14 +265,20 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
             Group(each.pg_name or "", each.pg_desc or "", each.pg_size, ranks)
             for each, ranks in zip(info.pg_config, listed, strict=True)
         ),
-        devices=tuple(
-            Device(each.id, each.name or "", max(each.total_global_mem or 0, 0)) for each in header.device_properties
-        ),
+        devices=tuple(map(_device, header.device_properties)),
         job=header.job_name or "", run=", ".join(f"{what} {value}" for what, value in run.items() if value is not None),
         base_ns=header.base_time_nanoseconds, has_shapes=bool(header.record_shapes or header.with_flops),
         has_stacks=bool(header.with_stack), on_cuda=header.cuda_runtime_version is not None,
         settings=settings if isinstance(settings, dict) else {}, exported=EXPORTED_KEY in raw, written=raw,
     )  # fmt: skip
+
+
+def _device(properties: DeviceProperties) -> Device:
+    """Return a device of a header, by its shape where it has no name."""
+    memory = max(properties.total_global_mem or 0, 0)
+    architecture = (properties.compute_major or 0, properties.compute_minor or 0)
+    shape = DeviceShape(architecture, properties.num_sms or 0, memory, properties.warp_size or 0)
+    return Device(properties.id, properties.name or name_by_shape(shape), memory)
 
 
 @lru_cache

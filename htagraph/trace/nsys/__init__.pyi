@@ -3,6 +3,7 @@ from .again import category_arguments as category_arguments
 from .again import check_arguments as check_arguments
 from .again import event as event
 from .again import metadata as metadata
+from .again import samples as samples
 from .database import SUFFIXES as SUFFIXES
 from .database import recognizes as recognizes
 from .facts import SETTINGS as SETTINGS

@@ -13,14 +13,14 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError, shown
 from htagraph.core.tables import described
-from htagraph.trace.columns import CHECKED, Facts, Trace
+from htagraph.trace.columns import CHECKED, SAMPLES, Facts, Trace
 from htagraph.trace.kineto.events import Event, parse_event
 from htagraph.trace.nsys.database import Database, opened, quoted
 from htagraph.trace.nsys.names import collective, operator
 from htagraph.trace.nsys.rows import NO_STREAM, SOURCES, Source
 from htagraph.trace.remote import TracePath, path_of
 
-__all__ = ["arguments", "category_arguments", "check_arguments", "event", "metadata"]
+__all__ = ["arguments", "category_arguments", "check_arguments", "event", "metadata", "samples"]
 
 _TEXT: Final = "COALESCE(NULLIF(text, ''), (SELECT value FROM StringIds WHERE id = textId))"
 _KEYS: Final = {
@@ -126,6 +126,11 @@ def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: 
                 for key, value in zip(keys, found[events[row] - first], strict=True):
                     out[key][row] = json.dumps(value).encode() if as_text and value is not None else value
     return out
+
+
+def samples(trace: Trace) -> pd.DataFrame:
+    """Return no samples: metrics of devices (``GPU_METRICS``) are not read of these exports."""
+    return SAMPLES.frame(())
 
 
 def category_arguments(path: TracePath, category: str | None = None) -> pd.DataFrame:

@@ -26,6 +26,8 @@ SETTINGS: Mapping[str, str] = {
     "regions": "torch.cuda.nvtx.range_push('name') and range_pop()",
     "step": "around each step",
     "host": "nsys profile -t cuda,nvtx",
+    "operators": "nsys profile -t cuda,nvtx, and NVTX ranges around the operators",
+    "lost_device": "",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""
 

@@ -4,6 +4,7 @@ from .again import check_arguments as check_arguments
 from .again import event as event
 from .facts import survey as survey
 from .read import columns as columns
+from .samples import samples as samples
 from .settings import CATEGORIES as CATEGORIES
 from .settings import SETTINGS as SETTINGS
 from .settings import SUFFIXES as SUFFIXES

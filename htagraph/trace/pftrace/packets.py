@@ -23,6 +23,7 @@ __all__ = [
     "ANNOTATION_NAMES",
     "ARGUMENT_NAMES",
     "CATEGORY_NAMES",
+    "DEVICE_COUNTERS",
     "EVENT_NAMES",
     "KERNELS",
     "STAGES",
@@ -54,7 +55,7 @@ _DEFAULTS: Final = 59
 """Number of the field of defaults."""
 _DESCRIPTION: Final = 60
 """Number of the field that describes a track."""
-_COUNTERS: Final = 52
+DEVICE_COUNTERS: Final = 52
 """Number of the field of samples of a device."""
 _NOT_EVENTS: Final = frozenset(
     {
@@ -123,6 +124,10 @@ class Packets:
                 (TRACK_EVENT, STAGE_EVENT),
             )
         )
+
+    def count(self, kind: int) -> int:
+        """Return the number of bodies of a kind."""
+        return int(np.count_nonzero(self.bodies[:, wire.KIND] == kind))
 
     def interned_at(
         self,
@@ -299,7 +304,15 @@ def _states(bodies: Ints) -> Ints:
 
 def _report_unread(bodies: Ints, log: IssueLog) -> None:
     kinds, counts = np.unique(bodies[:, wire.KIND], return_counts=True)
-    is_read = _NOT_EVENTS | _ABOUT_TRACE | {TRACK_EVENT, STAGE_EVENT, _COUNTERS}
+    is_read = (
+        _NOT_EVENTS
+        | _ABOUT_TRACE
+        | {
+            TRACK_EVENT,
+            STAGE_EVENT,
+            DEVICE_COUNTERS,
+        }
+    )
     unread = [
         (kind, count)
         for kind, count in zip(

@@ -19,7 +19,7 @@ from htagraph.trace.pftrace.argument_columns import WANTED, add_arguments, call_
 from htagraph.trace.pftrace.events import PacketEvents, event_rows
 from htagraph.trace.pftrace.facts import facts_of
 from htagraph.trace.pftrace.labels import Labels
-from htagraph.trace.pftrace.packets import EVENT_NAMES, Packets, packets_of, text_of_file
+from htagraph.trace.pftrace.packets import DEVICE_COUNTERS, EVENT_NAMES, Packets, packets_of, text_of_file
 from htagraph.trace.pftrace.spans import SYNC_KIND, Spans, lanes_of, numbers_of_events, spans_of
 from htagraph.trace.remote import TracePath, known_state
 
@@ -115,7 +115,7 @@ def _counts(packets: Packets, events: PacketEvents) -> Mapping[str, int]:
     phases = {
         "X": counts[scan.BEGIN] + counts[scan.DEVICE_WORK],
         "i": counts[scan.INSTANT],
-        "C": counts[scan.COUNTER],
+        "C": counts[scan.COUNTER] + packets.count(DEVICE_COUNTERS),
         "M": len(packets.tracks),
     }
     return {phase: count for phase, count in phases.items() if count}

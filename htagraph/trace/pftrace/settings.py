@@ -37,6 +37,8 @@ SETTINGS: Mapping[str, str] = {
     "regions": "torch.profiler.record_function('name')",
     "step": "call prof.step() in the loop",
     "host": "ProfilerActivity.CPU",
+    "operators": "activities=[CPU, CUDA]",
+    "lost_device": " (PyTorch prints a warning where the profiler may not record)",
 }
 """The settings to record with, see `htagraph.trace.readers.Reader`."""
 

@@ -1,6 +1,7 @@
 from . import batch as batch
 from . import cuda_graph as cuda_graph
 from . import device as device
+from . import exclusive_device as exclusive_device
 from . import fix_straggler as fix_straggler
 from . import free_dataloader as free_dataloader
 from . import fuse as fuse

@@ -13,7 +13,8 @@ import pandas as pd
 from htagraph.core.arrays import Array, coded, marked
 from htagraph.core.devices import peak_of
 from htagraph.core.errors import SelectionError
-from htagraph.core.flops import is_tf32_kernel, moves_nothing
+from htagraph.core.flops import moves_nothing
+from htagraph.core.kernels import is_tf32_kernel
 from htagraph.core.kinds import EdgeKind, KernelKind, of_kinds
 from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.dependency_graph import DependencyGraph

@@ -7,7 +7,8 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.devices import PEAKS, device_named, is_amd, known_device
 from htagraph.core.errors import SelectionError, shown
-from htagraph.core.flops import cost_of, flop_formula, number_format
+from htagraph.core.flops import cost_of, flop_formula
+from htagraph.core.kernels import number_format
 from htagraph.core.kinds import ActivityKind, KernelKind, of_kinds
 from htagraph.core.naming import copy_kind, is_memory_label, is_product_label, names_that
 from htagraph.graph.dependency_graph import DependencyGraph

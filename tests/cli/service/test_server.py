@@ -17,6 +17,7 @@ from htagraph.cli.service.server import MOST_AT_ONCE, OVERLAY, Served, answer, s
 from htagraph.core.errors import HtagraphError
 from htagraph.output.reports.activities import activity_edges
 from htagraph.output.schema import envelope_model
+from tests.patience import PATIENCE_S
 from tests.reach import DATA, graph_of
 
 
@@ -53,7 +54,7 @@ def test_clients_that_never_end_their_request_hold_nobody_up(monkeypatch: pytest
         for each in slow:
             with suppress(OSError):  # refused already
                 each.sendall(b"GET / HTTP/1.1\r\nHost: a")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while status_of(port) != 200:  # until the slow ones are given up
             assert time.monotonic() < deadline
             assert threading.active_count() <= before + MOST_AT_ONCE + 1

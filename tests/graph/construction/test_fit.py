@@ -131,7 +131,7 @@ def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies()
 def test_only_the_first_work_of_a_recording_may_have_waited_for_earlier_work() -> None:
     first = [launch(0, 2, 1), kernel(COMPUTE, 8, 100, 1), launch(10, 2, 2)]
     graph = load([*first, kernel("side", 7000, 9, 2, stream=20)])
-    assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [
+    assert graph.gap[graph.gap_kind == GapKind.OTHER_WORK].tolist() == [
         6_982_000 - 90_000  # of the other stream, which may have held it up
     ]
 
@@ -197,7 +197,7 @@ def test_what_no_pause_of_the_device_explains_stays_a_gap() -> None:
     events = [launch(0, 2, 1), kernel(COMPUTE, 5, 100, 1), launch(20, 2, 2), kernel(COMPUTE, 505, 10, 2)]
     graph = load(events)
     assert graph.gap[2 * 3] == 399_000
-    assert GapKind(graph.gap_kind[2 * 3]) == GapKind.STREAM_IDLE
+    assert GapKind(graph.gap_kind[2 * 3]) == GapKind.OTHER_WORK
 
 
 def test_a_launch_call_that_takes_long_may_start_its_work_late() -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from collections import Counter, defaultdict
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,16 @@ from htagraph.output.export.perfetto import (
     held_back,
     memory,
     queues,
+    recorded_samples,
     to_perfetto,
 )
 from htagraph.output.export.trace_writer import slice_rows
 from htagraph.output.scene import Slices, nesting_tracks, threads_first
+from htagraph.queries.samples import sampled
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, arrow, kernel, launch, load, op
+from tests.trace.kineto.test_samples import counter
 from tests.trace_processor import ENGINE, Perfetto, Row, needs_perfetto
 
 SETS = sorted(path for path in SHARED.iterdir() if path.name.startswith(("gloo", "megatron", "torchrec"))) if (
@@ -544,3 +548,29 @@ def test_what_is_in_order_stays_where_it_is() -> None:
     start = np.array([0, 0, 5, 5, 5])
     none = np.zeros(0, np.int64)
     assert not len(held_back(np.zeros(5), start, np.array([9, 4, 3, 3, 0]), (none, none)))
+
+
+@needs_perfetto
+def test_sampled_counters_of_two_devices_are_two_tracks_and_equal_the_file(tmp_path: Path) -> None:
+    samples = [
+        counter("Power (W)", moment, 100.5 * moment + device, f"GPU {device} Counters")
+        for moment in (3, 7)
+        for device in (0, 1)
+    ]
+    graph = load([kernel(COMPUTE, 0, 9), *samples])
+    for name in ("o.json", "o.pftrace"):
+        perfetto = Perfetto(to_perfetto(hg.critical_path(graph), tmp_path / name).path)
+        assert perfetto.complaints() == []
+        rows = perfetto.rows("select ts, value, track_id from counter order by ts, value")
+        assert [(ts, value) for ts, value, _ in rows] == [(3000, 301.5), (3000, 302.5), (7000, 703.5), (7000, 704.5)]
+        assert len({track for _, _, track in rows}) == 2
+
+
+def test_samples_of_ranks_whose_events_are_not_copied_are_drawn(tmp_path: Path) -> None:
+    graph = load([kernel(COMPUTE, 0, 9), counter("Power (W)", 3, 301.5)])
+    job = replace(MergedJob.of(graph, tmp_path / "o.json"), originals=[])
+    (values,) = recorded_samples(sampled(graph), job)
+    assert (values.name, values.series, values.moment.tolist()) == ("Power (W)", "device 0", [3000])
+    assert values.value.tolist() == [301.5]
+    assert not list(recorded_samples(sampled(graph), replace(job, predicted=True)))
+    assert not list(recorded_samples(sampled(graph), MergedJob.of(graph, tmp_path / "o.json")))

@@ -28,6 +28,7 @@ from htagraph.output.export.trace_writer import (
 )  # fmt: skip
 from htagraph.output.scene import NO_NUMBER
 from tests.damage import healthy, kineto_text
+from tests.patience import PATIENCE_S
 from tests.reach import DATA, LARGE_BYTES, REAL, label
 
 LARGE = ("resnet50_2020_bare_list.pt.trace.json.gz", "b200_eager.json.gz")  # of several blocks
@@ -164,7 +165,7 @@ def test_what_is_no_file_is_written_to_and_not_replaced(source: Path, tmp_path: 
     with ThreadPoolExecutor(1) as other:
         read = other.submit(pipe.read_text)
         edit_trace(source, pipe)
-        assert json.loads(read.result(timeout=60), parse_float=Decimal) == root(source)
+        assert json.loads(read.result(timeout=PATIENCE_S), parse_float=Decimal) == root(source)
     assert pipe.is_fifo()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.output.reports.device_time import idle_report, kernels_report
+from htagraph.simulate import Job, simulate
 from tests.analyses.test_cupti_counters import FMA, ranges
 from tests.analyses.test_kernel_patterns import linear
 from tests.damage import document, written
@@ -178,6 +179,17 @@ def test_the_trace_with_counters_is_written(results: Results, tmp_path: Path) ->
     count = len(hg.queue_length(graph)) + len(hg.memory_bandwidth(graph))
     assert sum(event["ph"] == "C" for event in events) == count
     assert f"{count:,} counter values added" in said[-1]
+
+
+def test_sampled_counters_have_a_table_and_a_sentence(results: Results, tmp_path: Path) -> None:
+    job = simulate(Job(ranks=1, steps=2, layers=2, backend="cupti"))
+    job.write(tmp_path, truth=False)
+    expected = [event for event in json.loads(job.text(0))["traceEvents"] if event["ph"] == "C"]
+    found = results("counters", tmp_path, "--series")
+    assert [row["counter"] for row in found["samples"]] == ["Power (W)", "SM Active (%)"]
+    values = sorted(row["value"] for row in found["device_samples"])
+    assert values == sorted(event["args"][""] for event in expected)
+    assert f"The profiler took {len(expected)} samples of Power (W) and SM Active (%)." in found["conclusions"]
 
 
 # patterns
