@@ -43,6 +43,7 @@ from htagraph.cli.verbs import VERBS
 from htagraph.core.errors import HtagraphError
 from htagraph.graph import load as loading
 from htagraph.output import plot
+from tests.trace.nsys.made import exported
 
 __all__ = ["ASIDE", "LIMIT", "PARAMETERS", "Growth", "commands", "exponent", "grown", "main"]
 
@@ -195,7 +196,17 @@ def _files(n: int) -> Job:
     return dict.fromkeys(range(-n, 0), _alone([_work(i, 100 * i) for i in range(2)])[0])
 
 
-PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job]]] = {
+class Exported(NamedTuple):
+    """A job that is written as an export of Nsight Systems."""
+
+    job: Job
+
+
+def _exported(make: Callable[[int], Job]) -> Callable[[int], Exported]:
+    return lambda n: Exported(make(n))
+
+
+PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported]]] = {
     "events": (8000, _events), "ranks": (48, _ranks), "streams": (1000, _streams), "threads": (1000, _threads),
     "groups": (2000, _groups), "collectives": (2000, _collectives), "names": (4000, _names),
     "length of names": (20_000, _long_names), "depth of operators": (1000, _nested("cpu_op")),
@@ -203,6 +214,9 @@ PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job]]] = {
     "depth of Python": (1000, _nested("python_function")), "steps": (1000, _steps), "flows": (4000, _flows),
     "files without rank": (100, _files), "devices": (500, _devices), "waits": (4000, _waits),
     "pauses": (4000, _pauses), "allocations": (4000, _allocations),
+    "exported events": (8000, _exported(_events)), "exported ranks": (192, _exported(_ranks)),
+    "exported streams": (1000, _exported(_streams)), "exported names": (4000, _exported(_names)),
+    "exported depth": (1000, _exported(_nested("user_annotation"))),
 }  # fmt: skip
 """By name: the smallest size of the whole grid, and the job of a size."""
 
@@ -220,8 +234,12 @@ def _written(job: Job, folder: Path) -> Path:
     return folder
 
 
-def _made(job: Job, folder: Path) -> Made:
-    _written(job, folder)
+def _made(job: Job | Exported, folder: Path) -> Made:
+    if isinstance(job, Exported):
+        folder.mkdir()
+        exported(folder / "job.sqlite", job.job)
+    else:
+        _written(job, folder)
     try:
         return folder, hg.save(hg.load(folder), folder.with_suffix(".htagraph"))
     except HtagraphError:  # refused, which must not take long either

@@ -254,7 +254,7 @@ def transfer_direction(name: str) -> int:
         >>> transfer_direction("nccl:send 0->1"), transfer_direction("c10d::recv_"), transfer_direction("nccl:barrier")
         (1, -1, 0)
     """
-    match = _SEND_OR_RECV.search(name)
+    match = _SEND_OR_RECV.search(name, 0, LONGEST_READ)
     return 0 if match is None else 1 if match[1].lower() == "send" else -1
 
 
@@ -441,7 +441,7 @@ def inference_phase(name: str) -> tuple[str, int]:
         prefills, decodes = int(batch[1]) > 0, int(batch[3]) > 0
         word = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
         return word, int(batch[2] or 0) + int(batch[4] or 0)
-    tokens = _TOKENS.search(name)
+    tokens = _TOKENS.search(name, 0, LONGEST_READ)
     return re.sub(r"([=:] ?)\d+", r"\1*", name), int(tokens[1]) if tokens else -1
 
 

@@ -16,7 +16,8 @@ from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.ledger import Launches, Part, RankLedger
+from htagraph.graph.measures.launch_calls import LaunchCalls
+from htagraph.graph.measures.ledger import Part, RankLedger
 from htagraph.trace.readers import setting_for
 
 __all__ = ["INCOMPLETE", "Missing", "is_judged", "missing_parts"]
@@ -45,7 +46,7 @@ class Missing(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What is missing, the figures that show it, and what cannot be said without it."""
+        """The missing part, the figures that show the gap, and the conclusions that need this part."""
         on = f" on {ranks_text(self.ranks)}" if len(self.ranks) > 1 else ""
         return f"The recording lacks {self.lost.value}{on}: {self.why}. {_UNKNOWN[self.lost]}."
 
@@ -162,7 +163,7 @@ def _are_graphs(lacking: Sequence[RankLedger]) -> bool:
     return lost_graphs > MOST * sum(rank.lost_launches for rank in lacking)
 
 
-def _lost_calls(graph: DependencyGraph, launches: Launches, of_ranks: Mask) -> list[str]:
+def _lost_calls(graph: DependencyGraph, launches: LaunchCalls, of_ranks: Mask) -> list[str]:
     """Return the calls whose work is missing, each with how many are, the most first."""
     lost = launches.activity[launches.is_lost & of_ranks]
     counts = Counter(graph.names[name] for name in graph.activities.name[lost].tolist())

@@ -7,6 +7,7 @@ shortened in the middle, then columns are left out.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import printable
-from htagraph.core.naming import sibling_names
+from htagraph.core.naming import short_name, sibling_names
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_LISTED
@@ -68,9 +69,9 @@ class Contents:
     sentences: str = "conclusions"
     """The key of its sentences."""
     rests_on: frozenset[Part] = frozenset()
-    """The parts that a recording must hold for what the command concludes: nothing is, where one is missing."""
+    """The parts that a recording must hold for a conclusion: the command makes none where one is missing."""
     concludes: Sequence[str] = ()
-    """Its tables and figures that conclude or predict, as its sentences do; all other tables hold what was recorded."""
+    """Its tables and figures that conclude or predict, as its sentences do; all other tables hold recorded facts."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -151,8 +152,8 @@ def report_on(
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
     contents = CONTENTS.get(command, Contents())
     missing = missing_parts(graph) if contents.rests_on else []
-    notes = [f"{part.sentence} {part.advice}" for part in missing]
-    if any(part.lost in contents.rests_on for part in missing):
+    notes = [f"{gap.sentence} {gap.advice}" for gap in missing]
+    if any(gap.lost in contents.rests_on for gap in missing):
         tables, others = _withheld(contents, tables, others)
         said = notes
     else:
@@ -162,16 +163,15 @@ def report_on(
 
 
 def _withheld(
-    contents: Contents, tables: dict[str, pd.DataFrame], others: dict[str, Any]
+    contents: Contents, tables: dict[str, pd.DataFrame], fields: dict[str, Any]
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """Return the tables, and other fields of `Report`, without all that a command concludes."""
-    kept = {name: table.head(0) if name in contents.concludes else table for name, table in tables.items()}
-    shown = {name: table for name, table in (others.get("brief") or kept).items() if name not in contents.concludes}
-    figures = {
-        name: float("nan") if name in contents.concludes else value for name, value in others.get("figures", {}).items()
-    }
-    plot = None if contents.concludes else others.get("plot")
-    return kept, others | {"brief": shown, "figures": figures, "plot": plot}
+    """Return the tables, and the fields of `Report`, without the conclusions of a command."""
+    concludes = contents.concludes
+    recorded = {name: table.head(0) if name in concludes else table for name, table in tables.items()}
+    shown = {name: table for name, table in (fields.get("brief") or recorded).items() if name not in concludes}
+    figures = {name: math.nan if name in concludes else value for name, value in fields.get("figures", {}).items()}
+    plot = None if concludes else fields.get("plot")
+    return recorded, fields | {"brief": shown, "figures": figures, "plot": plot}
 
 
 def report_beside(
@@ -234,6 +234,8 @@ _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
 _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
+_MANGLED = re.compile(r"\b_Z\w+")
+"""A name as the linker writes it, inside a text."""
 _COUNTS = (
     "events", "activities", "count", "segments", "hops", "launches", "works", "short", "excessive_runtime",
     "excessive_delay",
@@ -322,6 +324,8 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
         cells = [_short_or_dash(1000 * value if in_mb else value) for value in values]
     if name in _NAMES:
         cells = short = sibling_names(cells)
+    else:
+        cells = [_MANGLED.sub(lambda match: short_name(match[0]), cell) for cell in cells]
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
     is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)") or name == "rank"
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])

@@ -234,26 +234,28 @@ def _expand(text: str) -> list[Path]:
     path = Path(text).expanduser()
     if path.is_dir():
         named = [file for file in path.iterdir() if file.name.endswith(SUFFIXES)]
-        files = [file for file in named if file.is_file() or _leads_nowhere(file)]
-        unread = [file for file in path.iterdir() if any(reader.recognizes(file) for reader in READERS.values())]
+        files = [file for file in named if _may_be_read(file)]
+        regular = [file for file in path.iterdir() if _may_be_read(file)]
+        unread = [file for file in regular if any(reader.recognizes(file) for reader in READERS.values())]
         if not files and unread:
             return unread  # which reading explains
         if not files:
+            for file in named[:1]:
+                raise _not_regular(file)
             below = sorted({file.parent for file in path.rglob("*") if file.name.endswith(SUFFIXES)})[:3]
             hint = f"there are traces in {', '.join(map(str, below))}" if below else "give what torch.profiler wrote"
             msg = f"{path}: no {_ENDS} file in this folder; {hint}"
             raise TraceError(msg)
         return files
-    if path.is_file() or _leads_nowhere(path):
+    if _may_be_read(path):
         return [path]
     if path.exists():
-        msg = f"{path}: not a regular file; write the trace to a file first"
-        raise TraceError(msg)
+        raise _not_regular(path)
     matches = [Path(match) for match in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - absolute patterns too
     if not matches:
         msg = f"{text}: no such file, folder or match"
         raise TraceError(msg)
-    return [file for file in matches if file.is_file() or _leads_nowhere(file)]  # a glob may match folders too
+    return [file for file in matches if _may_be_read(file)]  # a glob may match folders too
 
 
 def _expand_url(path: RemotePath) -> list[RemotePath]:
@@ -267,6 +269,15 @@ def _expand_url(path: RemotePath) -> list[RemotePath]:
         msg = f"{path}: no match" if path.has_magic else f"{path}: no {_ENDS} file in this folder"
         raise TraceError(msg)
     return files
+
+
+def _may_be_read(path: Path) -> bool:
+    """Return True for a regular file, and for a link to nothing; reading a pipe or a device may never end."""
+    return path.is_file() or _leads_nowhere(path)
+
+
+def _not_regular(path: Path) -> TraceError:
+    return TraceError(f"{path}: not a regular file; write the trace to a file first")
 
 
 def _leads_nowhere(path: Path) -> bool:

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Ints, Mask
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind, of_kinds
-from htagraph.core.naming import is_capture_begin, is_capture_end, is_graph_launch, is_memset_call, names_that
 from htagraph.core.statistics import MOST
-from htagraph.graph.activities import frozen
+from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Launches", "Ledger", "Part", "RankLedger", "is_device_work", "ledger_of"]
+__all__ = ["Ledger", "Part", "RankLedger", "ledger_of"]
 
 _HOST_WORK = (ActivityKind.OP, ActivityKind.PYTHON, ActivityKind.HOST_COMMUNICATION)
 _WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler", "pftrace": "PyTorch's profiler"}
@@ -49,15 +48,20 @@ class RankLedger(NamedTuple):
     lost_launches: int
     """Launches without work that a complete recording has work for: no memsets, which may be of no bytes, and no calls
     whose work was still queued when the device's last recorded work ended."""
+    lost_at_places: int
+    """The part of these calls at places that lost nearly all their work; see `launch_calls.lost_places`."""
     graph_launches: int
     """Launches of whole CUDA graphs."""
     graph_launches_without_work: int
+    """Launches of CUDA graphs without any recorded kernel."""
     steps: int
+    """Steps that the recording names."""
     steps_without_work: int
     """Steps in which no device work was recorded."""
     device_work: int
     """Kernels, copies and memsets."""
     device_work_without_launch: int
+    """Kernels, copies and memsets whose launch call is not in the file."""
     operators: int
     """Operators, Python functions and communication on host threads."""
     window_ns: int
@@ -87,11 +91,13 @@ class RankLedger(NamedTuple):
     def lacks(self) -> frozenset[Part]:
         """The parts that the recording of this rank lacks.
 
-        A complete recording has work for each launch: the share that may be missing is that of damaged events. Most
-        steps without work, while the device worked in some, are a gap of the recording, too.
+        A complete recording has work for each launch: the share that may be missing is that of damaged events, and
+        no place in the code may lose all its work. Most steps without work, while the device worked in some, are a gap
+        of the recording, too.
         """
         missing = set()
         lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
+        lost_calls |= self.lost_at_places > 0
         lost_all = bool(self.lost_launches) and not self.device_work
         lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
         if lost_calls or lost_all or lost_steps or self.is_alone:
@@ -107,24 +113,11 @@ class RankLedger(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Launches:
-    """Calls that enqueue work, as columns, by rank and in the order of activities; captures of graphs are left out."""
-
-    activity: Ints
-    works: Ints
-    """Kernels, copies and memsets that were recorded of each call."""
-    is_graph: Mask
-    """Whether a call launches a whole CUDA graph."""
-    is_lost: Mask
-    """Whether a complete recording has work for a call that has none here."""
-
-
-@dataclass(frozen=True, eq=False)
 class Ledger:
     """The work that the recording of a job holds, by rank."""
 
     ranks: tuple[RankLedger, ...]
-    launches: Launches
+    launches: LaunchCalls
 
     @property
     def lacks(self) -> frozenset[Part]:
@@ -136,16 +129,10 @@ class Ledger:
         return tuple(rank for rank in self.ranks if lost in rank.lacks)
 
 
-def is_device_work(graph: DependencyGraph) -> Mask:
-    """Return which activities are kernels, copies and memsets."""
-    acts = graph.activities
-    return acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
-
-
 def ledger_of(graph: DependencyGraph) -> Ledger:
     """Return the ledger of a job; documented at `DependencyGraph.ledger`."""
     is_work = is_device_work(graph)
-    launches = _launches(graph, is_work)
+    launches = launch_calls(graph)
     foreign = {issue.rank: issue.count for issue in graph.issues if issue.what == "other_program"}
     ranks = [_rank_ledger(graph, rank, is_work, launches, foreign.get(rank, 0)) for rank in graph.ranks]
     used = any(rank.device_work for rank in ranks)
@@ -157,70 +144,73 @@ def _did_nothing(rank: RankLedger) -> bool:
     return not rank.device_work and not rank.launches and rank.operators >= LIMITS.few and rank.devices_listed > 0
 
 
-def _launches(graph: DependencyGraph, is_work: Mask) -> Launches:
-    """Return the launches of all ranks, and which of them lost their work."""
-    acts = graph.activities
-    calls = np.flatnonzero((acts.kind == ActivityKind.LAUNCH) & ~_inside_captures(graph))
-    linked = is_work & (acts.cause >= 0)
-    works = np.bincount(acts.cause[linked], minlength=len(acts))[calls]
-    last_end = np.full(max(graph.ranks, default=0) + 1, np.iinfo(np.int64).min)
-    work = np.flatnonzero(is_work)
-    np.maximum.at(last_end, acts.rank[work], acts.end[work])
-    last_launch = np.full(len(last_end), np.iinfo(np.int64).min)
-    served = calls[works > 0]
-    np.maximum.at(last_launch, acts.rank[served], acts.start[served])
-    start = acts.start[calls]
-    rank = acts.rank[calls]
-    was_queued = (start > last_launch[rank]) & (start < last_end[rank])
-    fills = names_that(is_memset_call, graph.names)[acts.name[calls]]
-    return Launches(
-        activity=frozen(calls),
-        works=frozen(works),
-        is_graph=frozen(names_that(is_graph_launch, graph.names)[acts.name[calls]]),
-        is_lost=frozen((works == 0) & ~fills & ~was_queued),
-    )
-
-
-def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Launches, foreign: int) -> RankLedger:
+def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: LaunchCalls, foreign: int) -> RankLedger:
     """Return the ledger of one rank."""
     acts = graph.activities
     rows = acts.of_rank(rank)
-    work = rows.start + np.flatnonzero(is_work[rows])
     kind = acts.kind[rows]
-    calls = slice(*np.searchsorted(launches.activity, (rows.start, rows.stop)))
-    is_empty = launches.works[calls] == 0
-    is_graph = launches.is_graph[calls]
+    work = rows.start + np.flatnonzero(is_work[rows])
     waits = rows.start + np.flatnonzero(kind == ActivityKind.SYNC)
     ran = union(graph.time[2 * work], graph.time[2 * work + 1])
     waited = union(graph.time[2 * waits], graph.time[2 * waits + 1])
-    times = graph.time[2 * rows.start : 2 * rows.stop]
-    step_count, empty_steps = _steps(graph, rank, work)
-    devices = np.array([lane.device for lane in graph.lanes], np.int64)
-    trace = graph.traces.get(rank)
+    moments = graph.time[2 * rows.start : 2 * rows.stop]
+    calls = slice(*np.searchsorted(launches.activity, (rows.start, rows.stop)))
+    is_empty = launches.works[calls] == 0
+    is_graph = launches.is_graph[calls]
+    steps = _steps(graph, rank, work)
+    source = _file_facts(graph, rank, foreign)
     return RankLedger(
         rank=rank,
         launches=len(is_empty),
-        launches_without_work=int(np.count_nonzero(is_empty)),
-        lost_launches=int(np.count_nonzero(launches.is_lost[calls])),
-        graph_launches=int(np.count_nonzero(is_graph)),
-        graph_launches_without_work=int(np.count_nonzero(is_graph & is_empty)),
-        steps=step_count,
-        steps_without_work=empty_steps,
+        launches_without_work=_count(is_empty),
+        lost_launches=_count(launches.is_lost[calls]),
+        lost_at_places=lost_places(graph, launches, calls),
+        graph_launches=_count(is_graph),
+        graph_launches_without_work=_count(is_graph & is_empty),
+        steps=steps.steps,
+        steps_without_work=steps.without_work,
         device_work=len(work),
-        device_work_without_launch=int(np.count_nonzero(acts.cause[work] < 0)),
-        operators=int(np.count_nonzero(of_kinds(kind, _HOST_WORK))),
-        window_ns=int(np.ptp(times)) if len(times) else 0,
+        device_work_without_launch=_count(acts.cause[work] < 0),
+        operators=_count(of_kinds(kind, _HOST_WORK)),
+        window_ns=int(np.ptp(moments)) if len(moments) else 0,
         device_ns=length(ran),
-        device_end_ns=int(graph.time[2 * work + 1].max() - times.min()) if len(work) else 0,
-        sync_ns=int(acts.duration[waits].sum()),
+        device_end_ns=int(ran[1][-1] - moments.min()) if len(ran[1]) else 0,
+        sync_ns=length(waited),
         sync_without_work_ns=length(difference(waited, ran)),
         foreign_events=foreign,
-        devices_listed=len(trace.facts.devices) if trace else 0,
-        devices_used=len(np.unique(devices[acts.lane[work]])),
-        allocations=len(trace.instants) if trace else 0,
-        writer="another program" if foreign else _WRITERS.get(trace.format, trace.format) if trace else "",
+        devices_listed=source.devices,
+        devices_used=len(_devices_of(graph, work)),
+        allocations=source.allocations,
+        writer=source.writer,
         is_alone=False,
     )
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _devices_of(graph: DependencyGraph, work: Ints) -> Ints:
+    """Return the devices that did some work, each once."""
+    devices = np.array([lane.device for lane in graph.lanes], np.int64)
+    return np.unique(devices[graph.activities.lane[work]])
+
+
+class _FileFacts(NamedTuple):
+    """Facts of the file of one rank."""
+
+    devices: int
+    allocations: int
+    writer: str
+
+
+def _file_facts(graph: DependencyGraph, rank: int, foreign: int) -> _FileFacts:
+    """Return how many devices and allocations the file of a rank names, and the program that wrote the file."""
+    trace = graph.traces.get(rank)
+    if trace is None:
+        return _FileFacts(0, 0, "")
+    writer = "another program" if foreign else _WRITERS.get(trace.format, trace.format)
+    return _FileFacts(len(trace.facts.devices), len(trace.instants), writer)
 
 
 class _StepCounts(NamedTuple):
@@ -241,24 +231,3 @@ def _steps(graph: DependencyGraph, rank: int, work: Ints) -> _StepCounts:
     place = np.searchsorted(end, step_begin, side="right")
     next_begin = np.append(begin, np.iinfo(np.int64).max)[place]
     return _StepCounts(len(rows), int((next_begin >= step_end).sum()))
-
-
-def _inside_captures(graph: DependencyGraph) -> Mask:
-    """Return which activities lie inside the capture of a CUDA graph on their thread: they enqueue no work."""
-    acts = graph.activities
-    begins = np.flatnonzero(names_that(is_capture_begin, graph.names)[acts.name])
-    inside = np.zeros(len(acts), np.bool_)
-    if not len(begins):
-        return inside
-    ends = np.flatnonzero(names_that(is_capture_end, graph.names)[acts.name])
-    for lane in np.unique(acts.lane[begins]).tolist():
-        on_lane = np.flatnonzero(acts.lane == lane)
-        opened = _count_before(acts.start[begins[acts.lane[begins] == lane]], acts.start[on_lane])
-        closed = _count_before(acts.start[ends[acts.lane[ends] == lane]], acts.start[on_lane])
-        inside[on_lane] = opened > closed
-    return inside
-
-
-def _count_before(moments: Array, bounds: Array) -> Ints:
-    """Return how many of the moments lie before each bound."""
-    return np.searchsorted(np.sort(moments), bounds).astype(np.int64)

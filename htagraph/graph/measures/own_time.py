@@ -118,24 +118,14 @@ def devices_of(graph: DependencyGraph, rank: int) -> list[int]:
     return sorted({graph.lanes[lane].device for lane in lanes.tolist()})
 
 
-def work_of(graph: DependencyGraph, rank: int, device: int | None = None) -> Work:
-    """Return the work of a rank: on its device streams, or on its threads if it uses no device.
-
-    Args:
-        graph: the job.
-        rank: the rank.
-        device: one of `devices_of` the rank, if only the work of this device counts.
-    """
+def work_of(graph: DependencyGraph, rank: int) -> Work:
+    """Return the work of a rank: on its device streams, or on its threads if it uses no device."""
     acts = graph.activities
     of_rank = acts.of_rank(rank)
     kinds = acts.kind[of_rank]
     if acts.on_device[of_rank].any():
-        rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
-        if device is None:
-            return _work("device", graph, rows)
-        is_there = np.array([lane.device == device for lane in graph.lanes], np.bool_)
-        on_one = {kind: work[is_there[acts.lane[work]]] for kind, work in rows.items()}
-        return _work(f"device {device}", graph, on_one)
+        work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
+        return _work("device", graph, _by_kind(acts, work))
     talks = of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION)
     parent = acts.parent[of_rank]
     inside = of_kinds(np.where(parent >= 0, acts.kind[parent], -1), OPERATORS)
@@ -165,7 +155,23 @@ def works_of(graph: DependencyGraph, rank: int, *, apart: bool) -> list[Work]:
     devices = devices_of(graph, rank)
     if not apart or len(devices) < 2:
         return [work_of(graph, rank)]
-    return [work_of(graph, rank, device) for device in devices]
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
+    device_of_lane = np.array([lane.device for lane in graph.lanes], np.int64)
+    device = device_of_lane[acts.lane[work]]
+    by_device = np.argsort(device, kind="stable")
+    bounds = np.searchsorted(device[by_device], devices)
+    rows_of_devices = np.split(work[by_device], bounds[1:])
+    return [
+        _work(f"device {number}", graph, _by_kind(acts, rows))
+        for number, rows in zip(devices, rows_of_devices, strict=True)
+    ]
+
+
+def _by_kind(acts: Activities, rows: Array) -> dict[ActivityKind, npt.NDArray[np.int64]]:
+    """Return activities by kind of device work."""
+    return {kind: rows[acts.kind[rows] == kind] for kind in DEVICE}
 
 
 def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.NDArray[np.int64]]) -> Work:

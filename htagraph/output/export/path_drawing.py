@@ -48,7 +48,7 @@ _MIN_UNFOLDED_SHARE = 0.01
 _OTHER_CATEGORY, _OTHER_ROW = 4, 32
 """How many times dearer it is to fold neighbours of two categories, or of two rows, than of one. Chosen: what is short
 joins its own kind first. Doubled, boxes are purer and their sizes differ more."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_LINE_ENDS = re.compile(r"\n+")
 
 
 class Box(NamedTuple):
@@ -429,8 +429,11 @@ def dot_text(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text with a blank in the place of line ends and other control characters."""
-    return _CONTROL.sub(" ", text)
+    """Return a text with a blank in the place of line ends, control characters and marks of direction."""
+    if text.isprintable():
+        return text
+    lines = "".join(letter if letter.isprintable() else "\n" for letter in text)
+    return _LINE_ENDS.sub(" ", lines)
 
 
 def text_width(text: str, size: float) -> float:

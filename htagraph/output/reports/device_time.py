@@ -36,7 +36,7 @@ _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """What follows from the other columns, or matters less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
 _OPERATORS = MEASURES | {Part.HOST}
-"""What conclusions on the device time of operators need."""
+"""The parts of a recording that conclusions on the device time of operators need."""
 _FIGURES = {
     "name": "kernel_breakdown", "rank": "kernel_distribution",
     **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),

@@ -131,3 +131,4 @@ def test_the_longest_line_counts() -> None:
 
 def test_characters_that_command_a_terminal_or_end_a_line_are_blanks() -> None:
     assert one_line("a\x1b[31m\x9b31mb\u2028c\nd") == "a [31m 31mb c d"
+    assert one_line("a\u202e\u2066b\u200fc  d") == "a b c  d"

@@ -105,6 +105,32 @@ def small(path: Path, *, pids: Sequence[int] = (PID,), more: Mapping[str, Sequen
     return export(path, tables, strings)
 
 
+def exported(path: Path, job: Mapping[int, Sequence[Mapping[str, Any]]]) -> Path:
+    """Write complete events of Kineto's files as an export; each rank is a process, and operators are NVTX ranges."""
+    strings = Strings()
+    tables: dict[str, list[dict[str, Any]]] = {KERNELS: [], CALLS: [], RANGES: []}
+    for rank, events in job.items():
+        for event in events:
+            if event["ph"] != "X":
+                continue
+            start = round(1000 * event["ts"])
+            end = start + round(1000 * event["dur"])
+            args = event["args"]
+            name = event["name"]
+            correlation = args.get("correlation", 0)
+            if event["cat"] == "kernel":
+                place = {"deviceId": args["device"], "streamId": args["stream"]}
+                row = kernel(start, end, strings(name), correlation, pid=PID + rank, **place)
+                tables[KERNELS].append(row)
+            elif event["cat"] == "cuda_runtime":
+                thread = {"globalTid": global_tid(PID + rank, event["tid"])}
+                tables[CALLS].append(call(start, end, strings(name), correlation, pid=PID + rank, **thread))
+            else:
+                thread = {"globalTid": global_tid(PID + rank, event["tid"])}
+                tables[RANGES].append(ranged(start, end, name, pid=PID + rank, **thread))
+    return export(path, {**tables, **SESSION}, strings)
+
+
 def traces_of(path: Path) -> list[Trace]:
     return [read_trace(file.path, file.rank_in, part=file.part) for file in rank_files(path)]
 
