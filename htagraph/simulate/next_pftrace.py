@@ -315,12 +315,9 @@ class _Writer:
                 (1, counters[event["name"]]),
                 (3, float(value)),
             )
-            described = [] if place else [(1, message(*specs))]
-            fields = (
-                *described,
-                (2, sample),
-                (3, device),
-            )
+            fields: list[tuple[int, int | bytes]] = [(2, sample), (3, device)]
+            if place == 0:
+                fields.append((1, message(*specs)))
             self._add(
                 self._ns(event["ts"]),
                 (52, message(*fields)),

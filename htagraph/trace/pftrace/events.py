@@ -55,9 +55,8 @@ class PacketEvents:
 
 
 class _Chunk(NamedTuple):
-    """The rows that a scan of some bodies gives."""
+    """The arguments and waits that a scan of some bodies gives."""
 
-    columns: Ints
     notes: Ints
     waits: Ints
 
@@ -66,28 +65,26 @@ def event_rows(packets: Packets, wanted: Collection[str]) -> PacketEvents:
     """Return the events of a file, with arguments whose keys are `wanted`."""
     body = packets.event_bodies
     texts = _TextNumbers(packets, wanted)
-    chunks = list[_Chunk]()
-    done = 0
+    columns = np.empty((scan.EVENT_WIDTH, len(body)), np.int64)
+    chunks = [_nothing()]
     for first, behind in _chunks(packets.bodies[body]):
-        chunk = _scanned(packets, body[first:behind], texts)
-        chunk.notes[scan.NOTED] += done
-        chunk.waits[0] += done
-        chunks.append(chunk)
-        done = behind
-    columns, notes, waits = (
-        np.concatenate([empty, *tables], axis=1)
-        for empty, tables in zip(
-            _nothing(),
-            zip(*chunks, strict=True) if chunks else [()] * 3,
-            strict=True,
+        chunk = _scanned(
+            packets,
+            body[first:behind],
+            texts,
+            columns[:, first:behind],
         )
-    )
+        chunk.notes[scan.NOTED] += first
+        chunk.waits[0] += first
+        chunks.append(chunk)
+    notes = np.concatenate([chunk.notes for chunk in chunks], axis=1)
+    waiting, awaited = np.concatenate([chunk.waits for chunk in chunks], axis=1)
     return PacketEvents(
         body,
         columns,
         Notes(*notes),
-        waits[0],
-        waits[1],
+        waiting,
+        awaited,
         texts.all(),
         texts.raw,
     )
@@ -95,14 +92,8 @@ def event_rows(packets: Packets, wanted: Collection[str]) -> PacketEvents:
 
 def _nothing() -> _Chunk:
     return _Chunk(
-        *(
-            np.zeros((width, 0), np.int64)
-            for width in (
-                scan.EVENT_WIDTH,
-                scan.NOTE_WIDTH,
-                scan.WAIT_WIDTH,
-            )
-        )
+        np.zeros((scan.NOTE_WIDTH, 0), np.int64),
+        np.zeros((scan.WAIT_WIDTH, 0), np.int64),
     )
 
 
@@ -129,8 +120,9 @@ def _scanned(
     packets: Packets,
     body: Ints,
     texts: _TextNumbers,
+    columns: Ints,
 ) -> _Chunk:
-    """Return the rows of some bodies; positions of texts are replaced by indices."""
+    """Fill the columns of some bodies; positions of texts are replaced by indices."""
     bodies = np.ascontiguousarray(packets.bodies[body])
     origin = int(bodies[0, wire.START])
     bodies[:, [wire.START, wire.STOP]] -= origin
@@ -147,12 +139,11 @@ def _scanned(
         (rows_address(bodies), len(bodies)),
         *tables,
     )
-    columns = np.ascontiguousarray(rows.T)
+    columns[:] = rows.T
     for column in (scan.NAME, scan.CATEGORY):
         columns[column] = texts.numbers(base, columns[column])
     kept = texts.wanted_notes(base, notes[:noted], packets.state[body])
     return _Chunk(
-        columns,
         kept,
         np.ascontiguousarray(waits[:waited].T),
     )
@@ -199,7 +190,7 @@ class _TextNumbers:
             ANNOTATION_NAMES,
         )
         kept = self._wanted_keys()[number]
-        columns = np.ascontiguousarray(notes[kept].T)
+        columns = np.stack([column[kept] for column in notes.T])
         columns[scan.KEY] = number[kept]
         form = columns[scan.FORM]
         value = columns[scan.VALUE]

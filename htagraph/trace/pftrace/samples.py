@@ -35,7 +35,7 @@ _FLOAT: Final = 44
 """Number of the field of a track event's value, if it is a float64."""
 
 
-class _Sample(NamedTuple):
+class _CounterValue(NamedTuple):
     """A value of a counter as the file has it."""
 
     body: int
@@ -53,7 +53,7 @@ def samples(trace: Trace) -> pd.DataFrame:
     Returns:
         One row per value: {columns}.
     """
-    written = list[_Sample]()
+    written = list[_CounterValue]()
     start = np.zeros(0, np.int64)
     has_time = np.zeros(0, np.bool_)
     if trace.counts.get(_PHASE):
@@ -83,9 +83,9 @@ def samples(trace: Trace) -> pd.DataFrame:
     return table[has_time].reset_index(drop=True)
 
 
-def _written(packets: Packets) -> list[_Sample]:
+def _written(packets: Packets) -> list[_CounterValue]:
     """Return the samples of a file."""
-    written = list[_Sample]()
+    written = list[_CounterValue]()
     names: dict[tuple[int, int], str] = {}
     kinds = packets.bodies[:, wire.KIND]
     for body in np.flatnonzero(np.isin(kinds, [DEVICE_COUNTERS, TRACK_EVENT])).tolist():
@@ -105,7 +105,7 @@ def _of_track(
     packets: Packets,
     body: int,
     message: Message,
-) -> list[_Sample]:
+) -> list[_CounterValue]:
     """Return the sample in a track event; none if the event is no sample."""
     by_number = {field.number: field for field in fields(message)}
     kind = by_number.get(_TYPE)
@@ -116,7 +116,7 @@ def _of_track(
     track = packets.tracks.get(uuid)
     process = track.pid if track is not None and track.pid >= 0 else -1
     name = track.name if track is not None else ""
-    return [_Sample(body, -1, process, name, _number(value))]
+    return [_CounterValue(body, -1, process, name, _number(value))]
 
 
 def _of_device(
@@ -124,7 +124,7 @@ def _of_device(
     message: Message,
     names: dict[tuple[int, int], str],
     sequence: int,
-) -> list[_Sample]:
+) -> list[_CounterValue]:
     """Return the samples in a message, and note the names of counters in it."""
     device = 0
     values = list[tuple[int, float]]()
@@ -139,7 +139,7 @@ def _of_device(
                     number, name = _spec(spec.content)
                     names[sequence, number] = name
     return [
-        _Sample(
+        _CounterValue(
             body,
             device,
             -1,
