@@ -101,7 +101,7 @@ def test_a_recording_cut_where_its_queue_is_deep_is_bound_by_its_device(path: Pa
         pytest.skip("the shared traces are not here")
     events, earlier_us = cut(path)
     begin = min(event["ts"] for event in events)
-    tiny = [launch(begin + 100, 3, 987_654, tid=99), kernel("tiny", begin + 106, 4, 987_654, stream=99)]
+    tiny = [launch(begin + 0.5, 1, 987_654, tid=99), kernel("tiny", begin + 4, 4, 987_654, stream=99)]
     results = Results(load([*events, *(tiny if beside else [])]))
     assert results.bound.cause in ("computation", "communication", "memory")
     assert results.free.get("host", 0) < max(results.free.values())

@@ -19,6 +19,9 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GapKind
 from htagraph.core.errors import TraceError
+from htagraph.findings.results import Results
+from htagraph.findings.verdict import claims_of, first_step, sentences
+from htagraph.graph.measures.earlier_work import first_behind_earlier_work
 from htagraph.queries.path_segments import bound_of
 from htagraph.simulate import REGIMES, simulate
 from tests.reach import JOBS, SHARED, graph_of, label
@@ -155,14 +158,15 @@ def test_no_time_of_a_working_device_is_unexplained_in_simulated_jobs(regime: st
     hold(hg.load(tmp_path))
 
 
-def alone_at_work(graph: DependencyGraph) -> int:
+def alone_at_work(graph: DependencyGraph, since: int = 0) -> int:
     """Return for how long the only device of a job ran no communication but other work, ns; 0 for other jobs.
 
-    It is 0 also for a device that this does not keep busy for 90 % of its window.
+    It is 0 also for a device that this does not keep busy for 90 % of its window, which begins at `since` (ns).
     """
     if len(graph.ranks) != 1 or len(busy(graph)) != 1:
         return 0
     (works,) = busy(graph).values()
+    works = [(begin, end) for begin, end in works if end > since]
     kernels = graph.select(kind="communication").activities.tolist()
     talks = union([(int(graph.time[2 * row]), int(graph.time[2 * row + 1])) for row in kernels])
     alone = sum(end - begin - common(talks, begin, end) for begin, end in works)
@@ -183,6 +187,30 @@ def test_kernels_halved_on_a_busy_device_save_half_of_their_time(path: Path) -> 
     halved = job.scale(kind=["computation", "memory"], factor=0.5).run()
     assert halved.saved_ns >= 0.97 * alone / 2
     assert bound_of(hg.critical_path(graph)).cause in ("computation", "memory")
+
+
+@pytest.mark.slow
+@every_job
+def test_a_device_that_is_busy_for_its_own_window_bounds_the_job(path: Path) -> None:
+    graph = opened(path)
+    first = first_behind_earlier_work(graph)
+    since = max((int(graph.time[2 * row]) for row in first.values()), default=int(graph.time.min()))
+    if alone_at_work(graph, since) < (int(graph.time.max()) - since) / 2:
+        pytest.skip("no device that is busy for 90 % of its window, or the host works before and after for longer")
+    if Results(graph).graph.ledger.lacks:
+        pytest.skip("the recording lacks a part")
+    assert bound_of(hg.critical_path(graph)).cause in ("computation", "memory")
+
+
+@pytest.mark.parametrize("path", [path for path in CASES if path.parent.name.startswith("K09")], ids=lambda _: "K09")
+def test_a_device_shared_with_another_process_is_not_the_hosts_fault(path: Path) -> None:
+    results = Results(graph_of(path))
+    claims = claims_of(results)
+    assert results.bound.cause == "other_work"
+    assert results.bound.causes["other_work"] == pytest.approx(95, abs=1)
+    assert results.free["host"] < 0.06 * results.makespan_ns
+    assert "nvidia-smi" in first_step(claims)
+    assert not any("earlier" in sentence for sentence in sentences(claims))
 
 
 @pytest.mark.parametrize("path", [path for path in TRACES if path.suffix == ".gz"][:12], ids=lambda path: path.stem)
