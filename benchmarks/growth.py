@@ -214,7 +214,7 @@ PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported]]] = {
     "depth of Python": (1000, _nested("python_function")), "steps": (1000, _steps), "flows": (4000, _flows),
     "files without rank": (100, _files), "devices": (500, _devices), "waits": (4000, _waits),
     "pauses": (4000, _pauses), "allocations": (4000, _allocations),
-    "exported events": (8000, _exported(_events)), "exported ranks": (48, _exported(_ranks)),
+    "exported events": (8000, _exported(_events)), "exported ranks": (192, _exported(_ranks)),
     "exported streams": (1000, _exported(_streams)), "exported names": (4000, _exported(_names)),
     "exported depth": (1000, _exported(_nested("user_annotation"))),
 }  # fmt: skip

@@ -289,7 +289,7 @@ _NAMESPACE = re.compile(r"\b(?:\w+::)+")
 
 def _brief(argument: str) -> str:
     """Return the functor of a template argument: its class, or the function in which a lambda stands."""
-    text = _UNNAMED.sub("", argument)
+    text = _UNNAMED.sub("", argument).removeprefix("void ")
     lambdas = _LAMBDA.findall(text)
     if not lambdas:
         return _cut(_NAMESPACE.sub("", text.partition("<")[0]))

@@ -57,6 +57,16 @@ _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
 ``htagraph what-if`` and their values; the activities."""
 
 
+def _named_as(graph: DependencyGraph, name: int) -> str:
+    """Return the criterion that selects the activities of a name, an index into `graph.names`."""
+    return criteria_text({"name": naming.exact_glob(graph.names[name])})
+
+
+def _inside(graph: DependencyGraph, name: int) -> str:
+    """Return the criterion that selects the activities inside those of a name, an index into `graph.names`."""
+    return criteria_text({"op": naming.exact_glob(graph.names[name])})
+
+
 def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the copies of each kind from or to pageable memory, which is in the kind of a copy."""
     acts = graph.activities
@@ -68,7 +78,7 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
         total, us = float(size[size > 0].sum()), float(acts.duration[rows].sum()) / 1000
         speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
         text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
-        yield text, (("--scale", f"name={naming.exact_glob(graph.names[name])}:0"),), rows
+        yield text, (("--scale", f"{_named_as(graph, name)}:0"),), rows
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
@@ -92,8 +102,8 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
         held = f"{size_text(float(flushes.reserved_bytes[most]))} held"
         freed = f"{size_text(float(flushes.freed_bytes[most]))} of them given back"
         text = f"{once}he allocator ran out of its cache and flushed it ({held}, {freed}): its calls take {took}"
-    names = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
-    yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
+    names = np.unique(acts.name[rows]).tolist()
+    yield text, tuple(("--scale", f"{_named_as(graph, name)}:0") for name in names), rows
 
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
@@ -107,13 +117,13 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         ran, lasted = acts.duration[works].sum(), acts.duration[around].sum()
         if len(works) < 2 * len(around) or ran >= MOST * lasted:
             continue
-        glob = naming.exact_glob(graph.names[name])
         took, of = (time_text(float(ns) / len(around) / 1000) for ns in (ran, lasted))
         launched = plural(round(len(works) / len(around)), "kernel")
         text = (
             f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
         )
-        yield text, (("--fuse", f"op={glob}"), ("--scale", f"op={glob},kind=host:0")), around
+        region = _inside(graph, name)
+        yield text, (("--fuse", region), ("--scale", f"{region},kind=host:0")), around
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
@@ -157,7 +167,7 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
             times = f"{len(own) // runs:,} times in a row"
             text = f"{in_short(graph.names[name])} runs {times}, each with {size_text(usual)}"
             factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
-            yield text, (("--scale", f"kind=communication,name={naming.exact_glob(graph.names[name])}:{factor}"),), own
+            yield text, (("--scale", f"kind=communication,{_named_as(graph, name)}:{factor}"),), own
 
 
 def _calls(graph: DependencyGraph) -> Iterator[_Found]:
@@ -184,7 +194,7 @@ def _calls(graph: DependencyGraph) -> Iterator[_Found]:
         times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
         most = size_text(float(size.max()))
         text = f"{_list_of(graph, names)} {times:,} times in a row, each with at most {most}"
-        yield text, tuple(("--remove", f"op={naming.exact_glob(graph.names[name])}") for name in names), rows
+        yield text, tuple(("--remove", _inside(graph, name)) for name in names), rows
 
 
 def _loops(graph: DependencyGraph) -> Iterator[_Found]:
@@ -204,10 +214,10 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     if len(rows):
         usual_us = float(np.median(acts.duration[rows])) / 1000
         text = f"{_list_of(graph, names)} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
-        globs = [naming.exact_glob(graph.names[name]) for name in names]
         pauses = np.unique(acts.name[graph.edges.target[untraced_edges(graph)] >> 1])
         before = [naming.exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
-        words = [*(f"op={each}:0" for each in globs), *(f"kind=untraced,before={each}:0" for each in before)]
+        words = [f"{_inside(graph, name)}:0" for name in names]
+        words += [f"{criteria_text({'kind': 'untraced', 'before': glob})}:0" for glob in before]
         yield text, tuple(("--scale", word) for word in words), rows
 
 
@@ -218,9 +228,9 @@ def _compiling(graph: DependencyGraph) -> Iterator[_Found]:
     rows = graph.tree.outermost(compiles)
     steps, count = len(np.unique(acts.step[rows][acts.step[rows] >= 0])), len(graph.steps)
     if steps > max(1, MOST * count):
-        globs = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+        regions = [_inside(graph, name) for name in np.unique(acts.name[rows]).tolist()]
         where = "every step" if steps == count else f"{steps:,} of {count:,} steps"
-        yield f"Code is compiled anew in {where}", tuple(("--scale", f"op={glob}:0") for glob in globs), rows
+        yield f"Code is compiled anew in {where}", tuple(("--scale", f"{region}:0") for region in regions), rows
 
 
 def _outermost(graph: DependencyGraph) -> Array:
@@ -282,8 +292,9 @@ def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
         peak, name = "peak rate" if row["bound"] == "compute" else "memory bandwidth", row["operator"]
         reached = f"{'up to ' if row['at_most'] else ''}{share_text(row['roof_percent'])}"
         text = f"{in_short(name)} reaches {reached} of the device's {peak} ({row['shapes']})"
-        rows = np.flatnonzero(graph.activities.name == list(graph.names).index(name))
-        yield text, (("--scale", f"op={naming.exact_glob(name)},kind=computation:{1 - row['part']:.4f}"),), rows
+        number = list(graph.names).index(name)
+        rows = np.flatnonzero(graph.activities.name == number)
+        yield text, (("--scale", f"{_inside(graph, number)},kind=computation:{1 - row['part']:.4f}"),), rows
 
 
 def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:

@@ -7,6 +7,7 @@ shortened in the middle, then columns are left out.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import printable
-from htagraph.core.naming import sibling_names
+from htagraph.core.naming import short_name, sibling_names
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_LISTED
@@ -236,6 +237,8 @@ _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
 _WITH_BOUNDS = ("total_us", "mean_us", "min_us", "max_us")
 """Columns of times that are upper bounds where a row has durations that were cut."""
+_MANGLED = re.compile(r"\b_Z\w+")
+"""A name as the linker writes it, inside a text."""
 _COUNTS = (
     "events", "activities", "count", "segments", "hops", "launches", "works", "short", "excessive_runtime",
     "excessive_delay",
@@ -325,6 +328,8 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
         cells = [_short_or_dash(1000 * value if in_mb else value) for value in values]
     if name in _NAMES:
         cells = short = sibling_names(cells)
+    else:
+        cells = [_MANGLED.sub(lambda match: short_name(match[0]), cell) for cell in cells]
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
     is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)") or name == "rank"
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])

@@ -169,13 +169,14 @@ def test_siblings_are_told_apart_by_their_functors() -> None:
         "at::native::CUDAFunctor_add<float>",
         "at::native::FillFunctor<float>",
         "at::native::gelu_kernel(at::TensorIteratorBase&)::{lambda()#1}::operator()() const::{lambda(float)#1}",
+        "void at::native::gpu_kernel_impl<at::native::copy_kernel(int)::{lambda(half)#1}>(int)::{lambda(int)#1}",
         "at::native::BinaryFunctor<float, float, float, at::native::MulFunctor<float>>",
         "at::native::BinaryFunctor<float, float, float, at::native::DivFunctor<float>>",
     ]
     shown = sibling_names([kernel.format(functor) for functor in functors])
     assert [text.removeprefix("at::native::vectorized_elementwise_kernel") for text in shown] == [
-        "<CUDAFunctor_add>", "<FillFunctor>", "<gelu_kernel(float)>", "<BinaryFunctor, MulFunctor>",
-        "<BinaryFunctor, DivFunctor>",
+        "<CUDAFunctor_add>", "<FillFunctor>", "<gelu_kernel(float)>", "<copy_kernel(half)>",
+        "<BinaryFunctor, MulFunctor>", "<BinaryFunctor, DivFunctor>",
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of
 from htagraph.core.arrays import Array, distinct
 from htagraph.core.errors import check_choice
-from htagraph.core.naming import short_name, stable_name, step_number
+from htagraph.core.naming import short_name, stable_name
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
@@ -50,8 +50,8 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
     """Return how often and how long each activity occurs in two jobs, name by name.
 
     A duration is that of the whole activity, with everything inside it. Counts and times per step are divided by the
-    number of pairs of rank and step that each job recorded, so that jobs of different size can be compared. All steps
-    have the name ``ProfilerStep``, whatever their number.
+    number of pairs of rank and step that each job recorded, so that jobs of different size can be compared. Parts of
+    names that differ between runs are left out: numbers of steps and lines, addresses, and the linker's mangling.
 
     Args:
         before: a job.
@@ -124,8 +124,7 @@ def _keys(parts: tuple[ComparedPart, ComparedPart], by: str) -> tuple[tuple[Arra
         used = distinct(acts.name[part.activities], len(names))
         table = np.full(len(names) + 1, -1, np.int64)
         for i in used.tolist():
-            name = names[i]
-            table[i] = codes.setdefault(stable_name(name) if step_number(name) is not None else shown(name), len(codes))
+            table[i] = codes.setdefault(shown(stable_name(names[i])), len(codes))
         code = table[acts.name]
         keys.append(np.where(code < 0, -1, 2 * code + acts.on_device))
     names_of = [name for name in codes for _ in range(2)]

@@ -9,10 +9,21 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.kinds import HOST, ActivityKind
-from htagraph.core.naming import ANY_STEP, exact_glob, short_name
+from htagraph.core.naming import ANY_STEP, exact_glob, literal_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
-from htagraph.findings.phrases import and_list, command_line, plural, ranks_text, share_text, spoken, time_text
+from htagraph.findings.phrases import (
+    and_list,
+    command_line,
+    plural,
+    ranks_text,
+    share_text,
+    shortened,
+    spoken,
+    time_text,
+)
+from htagraph.graph.selection import named
+from htagraph.whatif.options import criteria_text
 
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
@@ -20,6 +31,8 @@ __all__ = [
     "top_entry",
 ]  # fmt: skip
 
+_LETTERS = 80
+"""Letters of a name in a sentence. Chosen: half a line of a terminal. Doubled, a name is as long as its sentence."""
 OUTSIDE = {
     "operator": "outside all operators", "shape": "outside all operators", "annotation": "outside all annotations",
     "module": "outside all modules and annotations",
@@ -67,8 +80,9 @@ def top_entry(
     where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
     what_if = _criteria(row, table["name"]) if by == "name" else ""
     is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us, what_if)
+    subject = shortened(short_name(row["name"]), _LETTERS) or outside
     return spoken(
-        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))}{where}, "
+        f"{subject} takes the most {what}{among}: {time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
         _after_top(table, by, inputs, what_if) if is_worth
         else f"To see what bounds the job: {command_line('critical-path', inputs)}",
@@ -77,10 +91,13 @@ def top_entry(
 
 def _criteria(row: pd.Series, names: pd.Series[str]) -> str:
     """Return what selects a row for a what-if: of operators, also the communication that they ask for and wait for."""
-    name, short = row["name"], short_name(row["name"])
-    alike = names.str.contains(short, regex=False) & (names != name)
-    glob = exact_glob(name) if alike.any() else f"*{exact_glob(short)}*"
-    return f"op={exact_glob(name)}" if row.get("kind") == ActivityKind.OP.label else f"name={glob}"
+    name = row["name"]
+    if row.get("kind") == ActivityKind.OP.label:
+        return criteria_text({"op": exact_glob(name)})
+    brief = f"*{literal_glob(short_name(name))}*"
+    is_exact = set(names[named(names.tolist(), brief)]) == {name}
+    kind = {"kind": row["kind"]} if "kind" in row else {}
+    return criteria_text(kind | {"name": brief if is_exact else exact_glob(name)})
 
 
 def _is_worth(row: pd.Series, saved_us: Callable[[str], float], what_if: str) -> bool:
@@ -262,7 +279,8 @@ def phases_sentences(
     elif not most["kernels"]:
         second = f"To see what the host does meanwhile: {critical}"
     else:
-        line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")
+        glob = "*".join(map(literal_glob, name.split("*")))  # a phase has * in place of numbers
+        line = command_line("what-if", inputs, "--scale", f"{criteria_text({'op': glob})}:0.5")
         second = f"To predict the job if {name} took half its time: {line}"
     return [
         f"{name} takes the most wall time{' of its own' if queued.any() else ''}: {time_text(most['wall_us'])} "

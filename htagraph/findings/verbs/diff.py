@@ -536,7 +536,7 @@ def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     change = float(row["change_per_step_us"])
     return spoken(
         f"{plural(len(table), 'name')} {occur} per rank and step: {and_list(kinds)}.",
-        f"{short_name(row['name'])} takes {_more_or_less(change)} per rank and step, with what lies in it."
+        f"{cut(short_name(row['name']))} takes {_more_or_less(change)} per rank and step, with what lies in it."
         if change
         else "",
         f"To see why steps take another time: {command_line('diff', inputs)}",

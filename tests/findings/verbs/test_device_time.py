@@ -25,7 +25,10 @@ def test_what_has_a_name_comes_before_what_has_none() -> None:
     (line,) = top_entry(TABLE, "annotation", [])
     assert line.startswith("gemm takes the most device time (not counting work outside all annotations): 30.0 µs")
     assert top_entry(TABLE.iloc[:0], "name", []) == ["No device work was recorded."]
-    for kind, half in (("op", "op=gemm"), ("computation", "name=*gemm*")):  # an operator may wait for what it asks for
+    for kind, half in (
+        ("op", "op=gemm"),
+        ("computation", "kind=computation,name=*gemm*"),
+    ):  # an operator may wait for what it asks for
         only = TABLE.iloc[1:].assign(kind=kind)
         _, command = top_entry(only, "name", [], {half: 9.0}.__getitem__)
         assert command.endswith(f"'{half}:0.5'" if "*" in half else f"{half}:0.5")
