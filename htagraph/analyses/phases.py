@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, inverse_of, occurring
+from htagraph.core.arrays import Array, Ints, distinct, inverse_of, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, is_compiling, names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.earlier_work import begins_of_devices
 from htagraph.graph.selection import named
 from htagraph.queries.counter_series import launched
 from htagraph.queries.on_workers import rank_by_rank
@@ -48,7 +49,8 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     """Return the time on host and device of regions by the name of their annotation.
 
     A region lasts on the host from its start to its end; its wall time ends with the last work launched in the region
-    if this work ends later. Annotations of inference engines that name a batch are grouped by phase: ``prefill``,
+    if this work ends later, and begins when the device has ended all work begun before the recording, if the region's
+    work was queued behind it. Annotations of inference engines that name a batch are grouped by phase: ``prefill``,
     ``decode``, ``mixed``; numbers behind ``=`` or ``:`` in names do not tell phases apart.
 
     Args:
@@ -76,6 +78,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     count = len(region)
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])
+    since = _begins(graph, region, work, group)
     used = distinct(acts.name[region], len(graph.names)).tolist()
     phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
     if annotation is None:  # steps are alike, whatever their numbers
@@ -86,15 +89,28 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
         "start": acts.start[region], "name": [graph.names[name] for name in acts.name[region].tolist()],
         "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
-        "wall_us": (end - acts.start[region]) / 1000, "kernels": np.bincount(group, minlength=count),
+        "wall_us": (end - since) / 1000, "kernels": np.bincount(group, minlength=count),
         "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
     })  # fmt: skip
     phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
     different = int(phase.max(initial=-1)) + 1
-    begin = np.maximum(acts.start[work], acts.start[region][group])
-    wall = group_lengths(acts.start[region], end, phase, different)
+    begin = np.maximum(acts.start[work], since[group])
+    wall = group_lengths(since, end, phase, different)
     busy = _mean_of_devices(graph, work, begin, phase[group], different)
     return _grouped(table, wall / 1000, busy / 1000)
+
+
+def _begins(graph: DependencyGraph, region: Array, work: Array, group: Array) -> Ints:
+    """Return when the wall time of each region begins, ns on the rank's own clock.
+
+    Work of the region that is queued behind work begun before the recording takes no time of the region until then.
+    """
+    acts = graph.activities
+    begins = acts.start[region].copy()
+    window = begins_of_devices(graph, work)
+    queued = acts.start[work] >= window
+    np.maximum.at(begins, group[queued], window[queued])
+    return begins
 
 
 def _mean_of_devices(graph: DependencyGraph, work: Array, begin: Array, phase: Array, phases: int) -> Array:
@@ -106,7 +122,8 @@ def _mean_of_devices(graph: DependencyGraph, work: Array, begin: Array, phase: A
     device_of_lane = np.array([lane.device for lane in graph.lanes], np.int64)
     device = device_of_lane[acts.lane[work]]
     pairs, pair = np.unique(np.stack((phase, device)), axis=1, return_inverse=True)
-    busy = group_lengths(begin, acts.end[work], pair.ravel(), pairs.shape[1])
+    end = np.maximum(begin, acts.end[work])
+    busy = group_lengths(begin, end, pair.ravel(), pairs.shape[1])
     of_pair = pairs[0]
     total = np.bincount(of_pair, busy, phases)
     return total / np.maximum(np.bincount(of_pair, minlength=phases), 1)

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import check_choice
-from htagraph.core.intervals import difference, length, union
+from htagraph.core.intervals import clip, difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.earlier_work import begins_of_devices
 from htagraph.graph.measures.own_time import Work, works_of
 from htagraph.queries.on_workers import rank_by_rank
 
@@ -62,7 +63,7 @@ def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] 
     """
     check_choice("by", by, ("device", "rank"))
     apart = by == "device"
-    works = {rank: _in_window_of_rank(works_of(graph, rank, apart=apart)) for rank in graph.ranks}
+    works = {rank: _in_window_of_rank(graph, rank, works_of(graph, rank, apart=apart)) for rank in graph.ranks}
     ranks = [rank for rank, of_rank in works.items() for _ in of_rank]
     rows = [_row(work) for of_rank in works.values() for work in of_rank]
     executors = [executor for executor, _ in rows]
@@ -79,11 +80,36 @@ _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "id
 _PRECEDENCE = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
-def _in_window_of_rank(works: list[Work]) -> list[Work]:
+def _in_window_of_rank(graph: DependencyGraph, rank: int, works: list[Work]) -> list[Work]:
     """Return the work of each device of a rank, each in the window from the rank's first to its last work."""
     start = min(work.start for work in works)
+    start = max(start, _begin(graph, rank))
     end = max(work.end for work in works)
-    return [replace(work, start=start, end=end) for work in works]
+    return [_within(work, start, end) for work in works]
+
+
+def _begin(graph: DependencyGraph, rank: int) -> int:
+    """Return when the window of a rank's devices begins, ns on its own clock; the smallest integer without devices.
+
+    That is the start of the first work, or on a device that ran work begun before the recording, the end of that.
+    """
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    is_work = acts.on_device[of_rank]
+    if not is_work.any():
+        return np.iinfo(np.int64).min
+    work = of_rank.start + np.flatnonzero(is_work)
+    window = begins_of_devices(graph, work)
+    begins = np.maximum(acts.start[work], window)
+    return int(begins.min())
+
+
+def _within(work: Work, start: int, end: int) -> Work:
+    """Return the part of some work that lies in a window."""
+    by_kind = {}
+    for kind, busy in work.by_kind.items():
+        by_kind[kind] = clip(busy, start, end)
+    return replace(work, by_kind=by_kind, start=start, end=end)
 
 
 def _row(work: Work) -> tuple[str, list[int]]:

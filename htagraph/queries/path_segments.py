@@ -14,6 +14,7 @@ from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKi
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.earlier_work import waits_for_earlier_work
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import in_data_loader
 
@@ -89,9 +90,7 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     target, owner, kind = into_vertex >> 1, np.full(len(keep), -1, np.int64), np.full(len(keep), -1, np.int8)
     owner[known], kind[known] = edges.activity[edge[known]], edges.kind[edge[known]]
     gap = np.where(keep % 2, GapKind.NONE, graph.gap_kind[into_vertex]).astype(np.int8)
-    earlier = kind == EdgeKind.EVENT_WAIT  # without a source on a device, it waits for work begun before the recording
-    earlier[earlier] = ~graph.activities.on_device[edges.source[edge[earlier]] >> 1]
-    gap[earlier] = GapKind.TRACE_HEAD
+    gap[known] = np.where(_behind_earlier_work(graph, edge[known], gap[known]), GapKind.TRACE_HEAD, gap[known])
     activity = np.where(owner >= 0, owner, target)
     region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
     beside = of_kinds(kind, edges_with("starts")) & (owner >= 0)  # the owner ran until the next one started
@@ -100,6 +99,12 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
         place=_places(graph, target), target=target,
         region=region, edge=kind, gap=gap, category=_categories(graph, activity, kind, gap, region, beside),
     )  # fmt: skip
+
+
+def _behind_earlier_work(graph: DependencyGraph, edge: Array, gap: Array) -> npt.NDArray[np.bool_]:
+    """Return which segments, lags and not gaps, are waits for work begun before the recording."""
+    waits = waits_for_earlier_work(graph.activities, graph.edges.take(edge))
+    return waits & (gap == GapKind.NONE)
 
 
 class Bound(NamedTuple):

@@ -1,58 +1,160 @@
-"""No verdict rests on device work that the recording lacks, and a complete recording is never said to lack any."""
+"""No verdict rests on work that the recording lacks, and a complete recording is never said to lack any."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
 import pytest
 
 import htagraph as hg
+from htagraph.cli.verbs import QUESTIONS
+from htagraph.findings.incomplete import is_judged, missing_parts
 from htagraph.findings.verdict import FINDINGS, first_step
 from htagraph.graph.measures.ledger import Part
+from htagraph.output.report import CONTENTS, Report
+from htagraph.output.reports.changes import what_if_report
+from htagraph.output.reports.ranks import critical_path_report
 from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
 
-_RESTING = {finding.name for finding in FINDINGS if Part.DEVICE in finding.needs}
+Json = dict[str, Any]
 _DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
+_HOST = {"cpu_op", "python_function", "user_annotation", "cuda_runtime", "cuda_driver"}
 SMALL = [path for path in JOBS if path.is_dir() or path.stat().st_size < LARGE_BYTES]
+SMALL_JOBS = [DATA / "demo", DATA / "gpu_demo" / "train", DATA / "gpu_demo" / "generate"]
 
 
-def _without_device_work(folder: Path, into: Path, kept_percent: int) -> None:
-    """Copy a job, with the first percent of its kernels and copies alone."""
-    for path in sorted(folder.glob("*.json.gz")):
-        with gzip.open(path, "rt") as file:
-            document: dict[str, Any] = json.load(file)
-        work = [event for event in document["traceEvents"] if event.get("cat") in _DEVICE]
-        work.sort(key=lambda event: float(event["ts"]))
-        dropped = {id(event) for event in work[len(work) * kept_percent // 100 :]}
-        document["traceEvents"] = [event for event in document["traceEvents"] if id(event) not in dropped]
-        with gzip.open(into / path.name, "wt") as file:
-            json.dump(document, file)
+class Loss(NamedTuple):
+    """Rows that a recording may lose."""
+
+    name: str
+    is_lost: Callable[[list[Json]], Callable[[Json], bool]]
+    """Returns the predicate of lost rows, given the rows of one rank."""
+    part: Part
+
+
+def _is_work(event: Json) -> bool:
+    return event.get("cat") in _DEVICE
+
+
+def _is_nothing(_: Json) -> bool:
+    return False
+
+
+def _of_one_stream(events: list[Json]) -> Callable[[Json], bool]:
+    """Return the predicate of work on the stream with the second most rows, or on the only stream."""
+    streams = [event["args"]["stream"] for event in events if _is_work(event)]
+    ranked = sorted(set(streams), key=lambda stream: -streams.count(stream))
+    chosen = ranked[min(1, len(ranked) - 1)]
+    return lambda event: _is_work(event) and event["args"]["stream"] == chosen
+
+
+def _from_some_time_on(events: list[Json]) -> Callable[[Json], bool]:
+    starts = sorted(float(event["ts"]) for event in events if _is_work(event))
+    until = starts[len(starts) * 6 // 10]
+    return lambda event: _is_work(event) and float(event["ts"]) >= until
+
+
+def _of_one_call(events: list[Json]) -> Callable[[Json], bool]:
+    """Return the predicate of work that the call with most launches enqueued, or launches of graphs where there are."""
+    names = {event["args"]["correlation"]: event["name"] for event in events if "Launch" in event.get("name", "")}
+    graphs = {key for key, name in names.items() if "GraphLaunch" in name}
+    counts = list(names.values())
+    most = max(sorted(set(counts)), key=counts.count)
+    chosen = graphs or {key for key, name in names.items() if name == most}
+    return lambda event: _is_work(event) and event["args"].get("correlation") in chosen
+
+
+LOSSES = (
+    Loss("all devices", lambda _: _is_work, Part.DEVICE),
+    Loss("a device", lambda _: _is_work, Part.DEVICE),
+    Loss("a stream", _of_one_stream, Part.DEVICE),
+    Loss("from some time on", _from_some_time_on, Part.DEVICE),
+    Loss("a call", _of_one_call, Part.DEVICE),
+    Loss("the host", lambda _: lambda event: event.get("cat") in _HOST, Part.HOST),
+)
+
+
+def _read(path: Path) -> Json:
+    document: Json = json.loads(gzip.decompress(path.read_bytes()))
+    return document
+
+
+def _lossy_copy(folder: Path, into: Path, loss: Loss) -> dict[str, set[int]]:
+    """Copy a job without the lost rows; return the launch calls that lost all their work, by the name of the file."""
+    orphans = {}
+    for number, path in enumerate(sorted(folder.glob("*.json.gz"))):
+        document = _read(path)
+        events = document["traceEvents"]
+        is_lost = loss.is_lost(events)
+        if loss.name == "a device" and number:
+            is_lost = _is_nothing  # the devices of all other ranks stay
+        kept = [event for event in events if not is_lost(event)]
+        before = {event["args"].get("correlation") for event in events if _is_work(event)}
+        after = {event["args"].get("correlation") for event in kept if _is_work(event)}
+        orphans[path.name] = before - after
+        (into / path.name).write_bytes(gzip.compress(json.dumps(document | {"traceEvents": kept}).encode()))
+    return orphans
+
+
+def _reports(graph: hg.DependencyGraph) -> list[Report]:
+    """Return the report of every command that answers a question about one job."""
+    words = ["traces"]
+    path = hg.critical_path(graph)
+    free_host = hg.what_if(graph).infinite_host().run()
+    start = hg.what_if(graph).run()
+    reports = [critical_path_report(path, words), what_if_report([start, free_host], ["--infinite-host"])]
+    for question in QUESTIONS.values():
+        function = resolve_name(f"htagraph.output.{question.report}")
+        reports.append(function(graph, words))
+    return reports
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept_percent", [0, 10, 40])
-def test_without_most_device_work_nothing_is_concluded_from_the_rest(kept_percent: int, tmp_path: Path) -> None:
-    _without_device_work(DATA / "demo", tmp_path, kept_percent)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.replace(" ", "_"))
+@pytest.mark.parametrize("folder", SMALL_JOBS, ids=label)
+def test_nothing_is_concluded_from_a_recording_that_lost_rows(folder: Path, loss: Loss, tmp_path: Path) -> None:
+    orphans = _lossy_copy(folder, tmp_path, loss)
     graph = hg.load(tmp_path)
-    claims = hg.summarize(graph).claims
-    assert Part.DEVICE in graph.ledger.lacks
-    assert not _RESTING & {claim.says for claim in claims}
-    assert claims[0].says == "incomplete"
-    assert first_step(claims).startswith("Record again")
+    assert loss.part in graph.ledger.lacks
+    for rank, lost in zip(graph.ledger.ranks, orphans.values(), strict=True):
+        if loss.part == Part.DEVICE:  # exactly what was dropped
+            assert rank.launches_without_work == len(lost)
+    lost_parts = {missing.lost for missing in missing_parts(graph)} | graph.ledger.lacks
+    summary = hg.summarize(graph)
+    resting = {finding.name for finding in FINDINGS if finding.needs & lost_parts}
+    assert not resting & {claim.says for claim in summary.claims}
+    assert summary.claims[0].says == "incomplete"
+    assert first_step(summary.claims).startswith("Record")
+    notes = {f"{missing.sentence} {missing.advice}" for missing in missing_parts(graph)}
+    for report in _reports(graph):
+        contents = CONTENTS[report.command]
+        assert report.sentences[0] in notes, report.command
+        if contents.rests_on & lost_parts and not is_judged(graph, contents.rests_on):
+            assert set(report.sentences) <= notes, report.command
+            assert not any(len(report.tables.get(name, ())) for name in contents.concludes), report.command
+            assert all(value != value for name, value in report.figures.items() if name in contents.concludes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SMALL, ids=label)
-def test_parts_are_missing_only_where_most_launches_or_steps_have_no_work(path: Path) -> None:
+def test_a_complete_recording_lacks_nothing(path: Path) -> None:
     graph = graph_of(path)
     for rank in graph.ledger.ranks:
         if Part.DEVICE in rank.lacks:
-            shares = (
-                (rank.launches_without_work, rank.launches),
-                (rank.graph_launches_without_work, rank.graph_launches),
-                (rank.steps_without_work, rank.steps),
-            )
-            assert any(2 * missing > total > 0 for missing, total in shares)
+            assert not rank.device_work
+            assert rank.launches
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", SMALL_JOBS, ids=label)
+def test_a_complete_job_is_judged(folder: Path) -> None:
+    graph = hg.load(folder)
+    assert missing_parts(graph) == []
+    assert hg.summarize(graph).claims[0].says != "incomplete"
+    for report in _reports(graph):
+        assert not any("recording lacks" in sentence for sentence in report.sentences), report.command

@@ -19,11 +19,12 @@ from htagraph.core.arrays import Array, Ints, Mask, joined, looked_up, marked, r
 from htagraph.core.computing import in_parts, rows_where
 from htagraph.core.errors import Issue
 from htagraph.core.intervals import union
-from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, Provenance, edges_with, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
+from htagraph.graph.construction.earlier_work import behind_earlier_work
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.tolerances import LIMITS, Confidence
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["acyclic", "fit", "latency", "settle"]
 
@@ -165,48 +166,14 @@ def _counted(job: RecordedJob, what: str, detail: str, edges: Edges) -> tuple[Is
 def latency(job: RecordedJob, edges: Edges) -> Edges:
     """Return the edges, with the lags of LAUNCH and GRAPH edges limited to the launch latency.
 
-    What comes on top is waiting: for the stream, for an event, for work begun before the recording, or for something
-    that no edge describes.
+    The rest is waiting: for the stream, for an event, for work begun before the recording, or for a cause that no edge
+    describes.
     """
     held = _held_until(job, edges)
+    queued = behind_earlier_work(job, edges, held)  # few, and mostly none
+    np.maximum.at(held, queued.target >> 1, job.moment(queued.target))
     limited = _of_graphs(job, _of_calls(job, edges, held), held)
-    queued = _behind_earlier_work(job, edges, held)  # few, and mostly none
     return Edges.concatenate([limited, queued]) if len(queued) else limited
-
-
-def _behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
-    """Return an edge from the start of a rank's recording to the first work of each stream that was queued for long.
-
-    It was launched before any launched work of the rank ran, and nothing else that is recorded held it up: the device
-    was probably busy with work begun before the recording. Its end stays where it is, whatever becomes of the host.
-    """
-    acts = job.activities
-    launched = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
-    behind = marked(edges.target[edges.kind == EdgeKind.STREAM], 2 * len(acts))
-    call, work = edges.source[launched] >> 1, edges.target[launched] >> 1
-    first = np.full(max(job.traces, default=0) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, acts.rank[work], acts.start[work])
-    early = acts.start[call] <= first[acts.rank[work]]
-    several = np.bincount(acts.rank[work[early]], minlength=len(first)) >= LIMITS.often  # one may load its module
-    early &= several[acts.rank[work]]
-    free = np.maximum(held[work], job.moment(2 * call + 1))
-    queued = early & ~behind[2 * work] & (job.moment(2 * work) - free > LIMITS.idle_start_ns)
-    ranks = np.unique(acts.rank[work[queued]])
-    own = [acts.of_rank(rank) for rank in ranks.tolist()]
-    begins = np.array([rows.start + acts.start[rows].argmin() for rows in own], np.int64)
-    source = looked_up(ranks, begins, acts.rank[work])
-    queued &= source != call  # nothing moves the first call of a recording
-    source, target = 2 * source[queued], 2 * work[queued]
-    longest = np.zeros(len(first), np.int64)
-    np.maximum.at(longest, acts.rank[target >> 1], job.moment(target) - free[queued])
-    detail = "kernels were queued {:.3g} ms before they ran; the device was probably busy with earlier work"
-    job.refused["latency"] = tuple(
-        Issue(str(job.traces[rank].path), "queued_behind_earlier_work", detail.format(longest[rank] / 1e6), 1, rank)
-        for rank, rows in zip(ranks.tolist(), own, strict=True)
-        if longest[rank] > LIMITS.small * (acts.end[rows].max() - acts.start[rows].min())
-    )
-    lasts = job.moment(target) - job.moment(source)
-    return Edges.of(source, target, lasts, EdgeKind.EVENT_WAIT, Provenance.INFERRED, confidence=Confidence.LIKELY)
 
 
 def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:

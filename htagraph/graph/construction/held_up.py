@@ -7,14 +7,13 @@ other streams were at work was held up by this work, or waited for it in a way t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, looked_up
-from htagraph.core.intervals import Intervals, union
+from htagraph.core.arrays import Ints, Mask, looked_up
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
+from htagraph.graph.construction.device_work import WorkInOrder, devices_in_order
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
@@ -44,74 +43,6 @@ class _Delays:
             self.work[order],
             self.busy_ns[order],
             self.cause[order],
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _InOrder:
-    """Work of one device in the order of starts, on the common clock."""
-
-    rows: Ints
-    """The activities."""
-
-    start: Ints
-    """When each one starts, ns."""
-
-    end: Ints
-    """When each one ends, ns."""
-
-    @cached_property
-    def busy(self) -> Intervals:
-        """When any of the work runs."""
-        return union(self.start, self.end)
-
-    def only(self, chosen: Mask) -> _InOrder:
-        """Return a part of the work."""
-        return _InOrder(
-            self.rows[chosen],
-            self.start[chosen],
-            self.end[chosen],
-        )
-
-    def busy_before(self, moments: Array) -> Ints:
-        """Return for how long the device was at work before each moment, ns.
-
-        Args:
-            moments: ns on the common clock, in any order.
-
-        Returns:
-            The length of the part of `busy` that lies before each moment.
-        """
-        begin, end = self.busy
-        if not len(begin):
-            return np.zeros(len(moments), np.int64)
-        total = np.append(0, np.cumsum(end - begin))
-        count = np.searchsorted(begin, moments, side="right")
-        last_end = end[np.maximum(count - 1, 0)]
-        still_to_run = np.maximum(0, last_end - moments)
-        return total[count] - np.where(count > 0, still_to_run, 0)
-
-    def ends_last(self, moments: Array) -> tuple[Ints, Ints]:
-        """Return the work that started before each moment and ends last.
-
-        Args:
-            moments: ns on the common clock, in any order.
-
-        Returns:
-            The activity of each moment and its end, ns; -1 and `_NEVER` where nothing started before.
-        """
-        if not len(self.rows):
-            nothing = np.full(len(moments), -1)
-            return nothing, np.full(len(moments), _NEVER)
-        busy_until = np.maximum.accumulate(self.end)
-        is_last = self.end == busy_until
-        places = np.arange(len(self.end))
-        last = np.maximum.accumulate(np.where(is_last, places, 0))
-        count = np.searchsorted(self.start, moments)
-        place = last[np.maximum(count - 1, 0)]
-        return (
-            np.where(count > 0, self.rows[place], -1),
-            np.where(count > 0, self.end[place], _NEVER),
         )
 
 
@@ -206,7 +137,7 @@ def _usual_delays(job: RecordedJob, edges: Edges, allowed: Ints) -> Ints:
 def _all_delays(job: RecordedJob, late: Mask, allowed: Ints) -> _Delays:
     """Return the delays of late work on all devices, in the order of the work."""
     delays = []
-    for device in _devices(job):
+    for device in devices_in_order(job):
         delayed = device.only(late[device.rows])
         delays.append(_on_device(job, device, delayed, allowed))
     return _Delays(
@@ -216,27 +147,7 @@ def _all_delays(job: RecordedJob, late: Mask, allowed: Ints) -> _Delays:
     ).by_work()
 
 
-def _devices(job: RecordedJob) -> list[_InOrder]:
-    """Return the kernels, copies and sets of each device of each rank."""
-    acts = job.activities
-    is_work = of_kinds(acts.kind, DEVICE_WORK)
-    rows = np.flatnonzero(is_work)
-    ordinals = np.array([lane.device for lane in job.lanes], np.int64)
-    rank = acts.rank[rows].astype(np.int64)
-    device = rank << 32 | (ordinals[acts.lane[rows]] + 1)
-    order = np.lexsort((job.time[2 * rows], device))
-    bounds = np.flatnonzero(np.diff(device[order])) + 1
-    return [
-        _InOrder(
-            work,
-            job.time[2 * work],
-            job.time[2 * work + 1],
-        )
-        for work in np.split(rows[order], bounds)
-    ]
-
-
-def _on_device(job: RecordedJob, device: _InOrder, delayed: _InOrder, allowed: Ints) -> _Delays:
+def _on_device(job: RecordedJob, device: WorkInOrder, delayed: WorkInOrder, allowed: Ints) -> _Delays:
     """Return the delays of late work on one device.
 
     Args:

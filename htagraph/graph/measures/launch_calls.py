@@ -11,11 +11,12 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_capture_begin, is_capture_end, is_graph_launch, is_memset_call, names_that
 from htagraph.graph.activities import frozen
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["LaunchCalls", "is_device_work", "launch_calls"]
+__all__ = ["LaunchCalls", "is_device_work", "launch_calls", "lost_places"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class LaunchCalls:
     activity: Ints
     """The number of each call among the activities."""
     works: Ints
-    """Number of recorded kernels, copies and memsets of each call."""
+    """Number of recorded activities of devices that each call enqueued."""
     is_graph: Mask
     """Whether a call launches a whole CUDA graph."""
     is_lost: Mask
@@ -59,8 +60,7 @@ def launch_calls(graph: DependencyGraph) -> LaunchCalls:
     acts = graph.activities
     is_launch = acts.kind == ActivityKind.LAUNCH
     calls = np.flatnonzero(is_launch & ~_inside_captures(graph))
-    causes = acts.cause[is_device_work(graph)]
-    works = np.bincount(causes[causes >= 0], minlength=len(acts))[calls]
+    works = np.bincount(acts.cause[acts.cause >= 0], minlength=len(acts))[calls]
     is_memset = names_that(is_memset_call, graph.names)[acts.name[calls]]
     is_lost = (works == 0) & ~is_memset & ~_was_queued(graph, calls, works)
     return LaunchCalls(
@@ -69,6 +69,31 @@ def launch_calls(graph: DependencyGraph) -> LaunchCalls:
         is_graph=frozen(names_that(is_graph_launch, graph.names)[acts.name[calls]]),
         is_lost=frozen(is_lost),
     )
+
+
+def lost_places(graph: DependencyGraph, calls: LaunchCalls, rows: slice) -> int:
+    """Return how many calls lost their work at places that lost nearly all work, in some rows of the calls.
+
+    A place is a name of calls inside an operator of one name: copies of one kind, or the collectives of a stream, are
+    a small share of all calls.
+
+    Args:
+        graph: the job.
+        calls: the calls of the job.
+        rows: the rows of one rank.
+
+    Returns:
+        The number of calls; 0 where every place has recorded work.
+    """
+    acts = graph.activities
+    activity = calls.activity[rows]
+    name = acts.name[activity].astype(np.int64)
+    operator = np.where(acts.parent[activity] >= 0, acts.name[acts.parent[activity]], -1)
+    _, place = np.unique(name * (len(graph.names) + 1) + operator, return_inverse=True)
+    lost = np.bincount(place, calls.is_lost[rows])
+    every = np.bincount(place)
+    is_gone = (lost >= LIMITS.often) & (lost >= LIMITS.nearly_all * every)
+    return int(lost[is_gone].sum())
 
 
 def _was_queued(graph: DependencyGraph, calls: Ints, works: Ints) -> Mask:

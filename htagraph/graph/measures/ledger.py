@@ -16,7 +16,7 @@ from htagraph.core.arrays import Ints, Mask
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
-from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls
+from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Ledger", "Part", "RankLedger", "ledger_of"]
 
 _HOST_WORK = (ActivityKind.OP, ActivityKind.PYTHON, ActivityKind.HOST_COMMUNICATION)
-_WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler"}
+_WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler", "pftrace": "PyTorch's profiler"}
 
 
 class Part(Enum):
@@ -48,6 +48,8 @@ class RankLedger(NamedTuple):
     lost_launches: int
     """Launches without work that a complete recording has work for: no memsets, which may be of no bytes, and no calls
     whose work was still queued when the device's last recorded work ended."""
+    lost_at_places: int
+    """The part of these calls at places that lost nearly all their work; see `launch_calls.lost_places`."""
     graph_launches: int
     """Launches of whole CUDA graphs."""
     graph_launches_without_work: int
@@ -89,11 +91,13 @@ class RankLedger(NamedTuple):
     def lacks(self) -> frozenset[Part]:
         """The parts that the recording of this rank lacks.
 
-        A complete recording has work for each launch: the share that may be missing is that of damaged events. Most
-        steps without work, while the device worked in some, are a gap of the recording, too.
+        A complete recording has work for each launch: the share that may be missing is that of damaged events, and
+        no place in the code may lose all its work. Most steps without work, while the device worked in some, are a gap
+        of the recording, too.
         """
         missing = set()
         lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
+        lost_calls |= self.lost_at_places > 0
         lost_all = bool(self.lost_launches) and not self.device_work
         lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
         if lost_calls or lost_all or lost_steps or self.is_alone:
@@ -160,6 +164,7 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         launches=len(is_empty),
         launches_without_work=_count(is_empty),
         lost_launches=_count(launches.is_lost[calls]),
+        lost_at_places=lost_places(graph, launches, calls),
         graph_launches=_count(is_graph),
         graph_launches_without_work=_count(is_graph & is_empty),
         steps=steps.steps,

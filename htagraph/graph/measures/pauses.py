@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.measures.earlier_work import begins_of_devices
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CAUSES", "KERNEL_PAUSE_US", "Pauses", "device_pauses_of", "stream_pauses_of"]
 
+_OF_DEVICES = 2
+"""Numbers that identify a whole device: its rank and its number; a stream has its own as well."""
 CAUSES = ("host_wait", "kernel_wait", "other")
 KERNEL_PAUSE_US = 30.0
 """The longest pause between two queued kernels that counts as `kernel_wait`, µs.
@@ -35,7 +38,8 @@ class Pauses:
     places: npt.NDArray[np.int64]
     """A row per place with device work, ascending: rank, device, stream; of whole devices no stream."""
     window: npt.NDArray[np.int64]
-    """By place: the time from the start of its first work to the end of its last work, ns."""
+    """By place: the time from the start of its first work to the end of its last work, ns; the window of a device
+    begins when the device has ended all work that was begun before the recording."""
     place: npt.NDArray[np.int64]
     """Index into `places`."""
     before: npt.NDArray[np.int64]
@@ -94,7 +98,7 @@ def device_pauses_of(graph: DependencyGraph) -> Pauses:
         keys = place[np.append(0, bounds)].tolist()
         rows = np.split(work, bounds)
         devices = [((number, ordinal), runs) for (number, ordinal), runs in zip(keys, rows, strict=True)]
-    return _pauses(graph, devices, 2)
+    return _pauses(graph, devices, _OF_DEVICES)
 
 
 def _pauses(graph: DependencyGraph, works: Sequence[tuple[tuple[int, ...], Array]], width: int) -> Pauses:
@@ -102,13 +106,27 @@ def _pauses(graph: DependencyGraph, works: Sequence[tuple[tuple[int, ...], Array
     acts = graph.activities
     works = sorted(works, key=lambda place: place[0])
     before, last, after, free = joined((_of_place(graph, rows) for _, rows in works), 4)
-    window = np.array([acts.end[rows].max() - acts.start[rows[0]] for _, rows in works], np.int64)
+    window = np.array([_lasts(graph, rows, width) for _, rows in works], np.int64)
     place = np.repeat(np.arange(len(works)), [len(rows) - 1 for _, rows in works])
     pause = acts.start[after] - free
+    if width == _OF_DEVICES:
+        begins = begins_of_devices(graph, after)
+        pause[acts.start[after] <= begins] = 0  # until then, the device ran work begun earlier
     return Pauses(
         np.array([key for key, _ in works], np.int64).reshape(-1, width), window, place, before, last, after, free,
-        graph.time[2 * after] - pause, np.maximum(0, pause), _by_host(graph, after, free),
+        graph.time[2 * after] - acts.start[after] + free, np.maximum(0, pause), _by_host(graph, after, free),
     )  # fmt: skip
+
+
+def _lasts(graph: DependencyGraph, rows: Array, width: int) -> int:
+    """Return how long the window of a place lasts, ns, given its work by start."""
+    acts = graph.activities
+    first = rows[:1]
+    begins = acts.start[first]
+    if width == _OF_DEVICES:
+        begins = np.maximum(begins, begins_of_devices(graph, first))
+    end = acts.end[rows].max()
+    return int(end - begins[0])
 
 
 def _of_place(graph: DependencyGraph, work: Array) -> tuple[Array, Array, Array, Array]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from htagraph.graph.measures.launch_calls import launch_calls
-from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
+from htagraph.graph.measures.launch_calls import launch_calls, lost_places
+from tests.strategies import COMPUTE, COPY, Json, kernel, launch, load, op, runtime
 
 
 def _lost(events: list[Json]) -> list[bool]:
@@ -34,3 +34,19 @@ def test_calls_inside_a_capture_enqueue_nothing() -> None:
     begin = runtime("cudaStreamBeginCapture", 200, 5, 90)
     end = runtime("cudaStreamEndCapture", 260, 5, 91)
     assert _lost([*_served(1), begin, launch(220, 5, 9), end]) == [False]
+
+
+def test_a_place_that_lost_all_its_work_counts_though_few_calls_are_there() -> None:
+    events = [event for number in range(1, 400) for event in _served(number)]
+    copies = [
+        event
+        for number in range(3)
+        for event in (op("aten::copy_", 50_000 + 100 * number, 50), launch(50_010 + 100 * number, 5, 900 + number))
+    ]
+    graph = load([*events, *copies])
+    calls = launch_calls(graph)
+    every = slice(0, len(calls.activity))
+    assert lost_places(graph, calls, every) == 3
+    copied = [kernel(COPY, 50_030 + 100 * number, 5, 900 + number) for number in range(3)]
+    served = load([*events, *copies, *copied])
+    assert lost_places(served, launch_calls(served), every) == 0
