@@ -38,6 +38,9 @@ def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
     kernels are uneven because the first rank to arrive waits for the last. On a rank without device work the rows are
     its operators by self time.
 
+    A duration that was cut, as an impossible one is, is an upper bound: it is part of the sums, but neither of the
+    order nor of shares.
+
     Args:
         graph: the job.
 

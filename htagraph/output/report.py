@@ -235,10 +235,10 @@ _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
 _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
-_MANGLED = re.compile(r"\b_Z\w+")
-"""A name as the linker writes it, inside a text."""
 _WITH_BOUNDS = ("total_us", "mean_us", "min_us", "max_us")
 """Columns of times that are upper bounds where a row has durations that were cut."""
+_MANGLED = re.compile(r"\b_Z\w+")
+"""A name as the linker writes it, inside a text."""
 _COUNTS = (
     "events", "activities", "count", "segments", "hops", "launches", "works", "short", "excessive_runtime",
     "excessive_delay",

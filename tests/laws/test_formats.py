@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import htagraph as hg
@@ -186,3 +187,13 @@ def test_graphs_with_dependencies(name: str, tmp_path: Path) -> None:
     observed = set(zip(by_id.source.tolist(), by_id.target.tolist(), strict=True))
     ends = zip(trace.dependencies.source.tolist(), trace.dependencies.target.tolist(), strict=True)
     assert all((2 * position[source] + 1, 2 * position[target]) in observed for source, target in ends)
+
+
+def test_samples_are_the_same_in_both_formats(tmp_path: Path) -> None:
+    simulate(Job(ranks=2, steps=2, layers=2, backend="cupti")).write(tmp_path / "json", level=1, truth=False)
+    after = hg.load(native(tmp_path / "json", tmp_path / "native", Dialect()))
+    before = hg.load(tmp_path / "json")
+    samples = hg.device_samples(before)
+    assert set(samples["counter"]) == {"Power (W)", "SM Active (%)"}
+    pd.testing.assert_frame_equal(hg.device_samples(after), samples)
+    pd.testing.assert_frame_equal(hg.device_samples(after, by="counter"), hg.device_samples(before, by="counter"))

@@ -165,15 +165,14 @@ def find_bodies(text: Part, rows: Part) -> Walk:
         if count >= 0:
             total += count
             address = behind
-        elif behind != BROKEN and (behind == end or _is_packet(behind, end)):
+            continue
+        resumed = _next_packet(address + 1, end)
+        if resumed == behind:
             broken += 1
-            address = behind
         else:
-            resumed = _next_packet(address + 1, end)
             stretches += 1
-            if resumed == end:
-                lost = end - address
-            address = resumed
+            lost = end - address if resumed == end else 0
+        address = resumed
     return total, broken, stretches, lost
 
 

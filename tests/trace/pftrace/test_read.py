@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import htagraph as hg
 from htagraph.core.errors import DamagedTraceError, NotATraceError
 from htagraph.simulate.next_pftrace import message, packet
 from htagraph.trace.columns import Trace
-from tests.trace.pftrace.made import BASE_NS, EVENTS, STREAM, THREAD, issues_of, plain, slices, small, trace_of
+from tests.trace.pftrace.made import BASE_NS, EVENTS, STREAM, THREAD, issues_of, plain, slices, small, trace_of, work
 
 
 def rows_of(trace: Trace) -> list[tuple[str, str, int, int]]:
@@ -120,3 +122,46 @@ def test_files_of_other_formats_are_refused(tmp_path: Path) -> None:
 def test_every_event_has_a_place_of_its_own(tmp_path: Path) -> None:
     trace = trace_of(small(tmp_path / "a.pftrace"))
     assert np.unique(trace.events.index).tolist() == list(range(len(EVENTS)))
+
+
+@pytest.mark.parametrize("pack", [lambda text: gzip.compress(text, 1), bytes], ids=["packed", "plain"])
+def test_a_file_that_ends_early_is_read_to_its_end_at_every_percent(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    events = [work(f"kernel {number}", 10 * number, 5, correlation=number) for number in range(300)]
+    text = plain(events)
+    whole = pack(text)
+    for percent in range(3, 100):
+        (tmp_path / "a.pftrace").write_bytes(whole[: len(whole) * percent // 100])
+        try:
+            trace = trace_of(tmp_path / "a.pftrace")
+        except DamagedTraceError:
+            assert percent < 60  # names come first
+            continue
+        issues = issues_of(trace)
+        assert trace.counts["X"] == len(trace.events)
+        assert issues.keys() & {"truncated", "gzip_truncated"}
+        assert trace.events.index.tolist() == list(range(len(trace.events)))
+        assert [trace.names[name] for name in trace.events.name.tolist()] == [
+            f"kernel {number}" for number in range(len(trace.events))
+        ]
+
+
+def test_long_names_and_many_names_cost_what_their_bytes_cost(tmp_path: Path) -> None:
+    names = [f"{number}" + "n" * 10_000 for number in range(2_000)]
+    events = [work(name, 10 * number, 5) for number, name in enumerate(names)]
+    path = small(tmp_path / "a.pftrace", events)
+    before = time.process_time()
+    trace = trace_of(path)
+    assert time.process_time() - before < 20  # 20 MB; it takes about one
+    assert len({trace.names[name] for name in trace.events.name.tolist()}) == len(names)
+
+
+def test_arguments_inside_arguments_are_no_danger(tmp_path: Path) -> None:
+    deep = message((4, 7))
+    for _ in range(20_000):
+        deep = message((12, deep))
+    annotation = (4, message((10, "Process Group Ranks"), (12, deep)))
+    begin = packet((8, 5), (10, 1), (11, message((9, 1), (11, 1), (22, "cpu_op"), (23, "gloo:all"), annotation)))
+    trace = trace_of(tmp_path / "a.pftrace", begin + slices((2, 1, 9)))
+    assert len(trace.events) == 1
