@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -42,7 +42,7 @@ from htagraph.cli import main as cli
 from htagraph.cli.verbs import VERBS
 from htagraph.core.errors import HtagraphError
 from htagraph.graph import load as loading
-from htagraph.output import plot
+from htagraph.output import plot, validation
 from tests.trace.nsys.made import exported
 
 __all__ = ["ASIDE", "LIMIT", "PARAMETERS", "Growth", "commands", "exponent", "grown", "main"]
@@ -56,8 +56,15 @@ _LONG_S = 100
 
 Json = dict[str, Any]
 Job = Mapping[int, list[Json]]
-Made: TypeAlias = "tuple[Path, Path | None]"
-"""Where a job was written, and where its graph was saved, if it has one."""
+
+
+class Made(NamedTuple):
+    """Where a job was written, where its graph was saved, if it has one, and the seconds that reading it took."""
+
+    folder: Path
+    saved: Path | None
+    load_seconds: float
+
 
 # jobs of a size
 
@@ -140,7 +147,7 @@ def _names(n: int) -> Job:
 
 
 def _long_names(n: int) -> Job:
-    return _alone([_work(i, 100 * i, name=f"_{i % 20}<{'x, ' * n}>") for i in range(40)])
+    return _alone([_work(i, 100 * i, name=f"_{i % 8}<{'x, ' * n}>") for i in range(16)])
 
 
 def _steps(n: int) -> Job:
@@ -240,10 +247,16 @@ def _made(job: Job | Exported, folder: Path) -> Made:
         exported(folder / "job.sqlite", job.job)
     else:
         _written(job, folder)
-    try:
-        return folder, hg.save(hg.load(folder), folder.with_suffix(".htagraph"))
-    except HtagraphError:  # refused, which must not take long either
-        return folder, None
+    loaded: list[hg.DependencyGraph] = []
+    seconds = seconds_of(lambda: _loaded(folder, loaded.append))
+    saved = [hg.save(graph, folder.with_suffix(".htagraph")) for graph in loaded]
+    return Made(folder, saved[0] if saved else None, seconds)
+
+
+def _loaded(folder: Path, keep: Callable[[hg.DependencyGraph], None]) -> None:
+    """Read a job; one that is refused must not take long either."""
+    with contextlib.suppress(HtagraphError):
+        keep(loading.load(folder))
 
 
 # what is asked of a job
@@ -293,17 +306,17 @@ def _ran(line: str, job: Path, saved: Path | None) -> float:
     with tempfile.TemporaryDirectory() as out, contextlib.ExitStack() as stack:
         for stream in ("stdout", "stderr"):
             stack.enter_context(patch.object(sys, stream, io.StringIO()))
-        if line.startswith("load"):
-            return seconds_of(lambda: _loaded(job))
+        if _loads(line):
+            return seconds_of(lambda: _loaded(job, lambda _: None))
         if saved is not None:
-            stack.enter_context(patch.object(loading, "load", lambda *_, **__: hg.open(saved)))
+            for reader in (loading, validation):
+                stack.enter_context(patch.object(reader, "load", lambda *_, **__: hg.open(saved)))
         stack.enter_context(patch.object(sys, "argv", ["htagraph", *line.format(job=job, out=out).split()]))
         return seconds_of(_answered)
 
 
-def _loaded(job: Path) -> None:
-    with contextlib.suppress(HtagraphError):
-        loading.load(job)
+def _loads(line: str) -> bool:
+    return line.startswith("load ")
 
 
 def _answered() -> None:
@@ -331,9 +344,9 @@ def _start(line: str) -> float:
 
     The first run reads the job: what is imported while `load` is replaced would keep what replaces it.
     """
-    job, _ = _small()
-    _ran(line, job, None)
-    return _ran(line, *_small())
+    small = _small()
+    _ran(line, small.folder, None)
+    return _ran(line, small.folder, small.saved)
 
 
 def _round(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
@@ -348,7 +361,7 @@ def _round(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
 def _within_patience(line: str, made: Made) -> float:
     signal.setitimer(signal.ITIMER_PROF, _LONG_S)
     try:
-        return _ran(line, *made)
+        return _ran(line, made.folder, made.saved)
     except Endless:
         return math.inf
     finally:
@@ -391,23 +404,20 @@ def grown(
     Each runs once, and up to so often where it seems to grow too fast: a busy machine only makes times longer. Then the
     small job is measured again too: of a start that seems long, a small size seems to add little.
     """
-    first, make = PARAMETERS[parameter]
+    smallest, make = PARAMETERS[parameter]
+
+    def too_fast(seconds: Mapping[int, float]) -> bool:
+        return limit < exponent(seconds) < math.inf
+
     signal.signal(signal.SIGPROF, _ended)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
-        sizes = [max(2, int(first * share)) * each for each in times]
+        sizes = [max(2, int(smallest * share)) * each for each in times]
         jobs = {size: _made(make(size), Path(folder, str(size))) for size in sizes}
         for line in lines:
+            first = {size: made.load_seconds for size, made in jobs.items()} if _loads(line) else _round(line, jobs)
             measured = partial(_round, line, {1: _small(), **jobs})
-            yield Growth(
-                line,
-                least(
-                    measured,
-                    lambda seconds: limit < exponent(seconds) < math.inf,
-                    runs,
-                    {1: _start(line), **_round(line, jobs)},
-                ),
-            )
+            yield Growth(line, least(measured, too_fast, runs, {1: _start(line), **first}))
 
 
 def main() -> int:

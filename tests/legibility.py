@@ -12,6 +12,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,6 +104,7 @@ def measure(text: str) -> Legibility:
     )
 
 
+@cache
 def package() -> dict[str, Legibility]:
     """Return the legibility of each module of the package, by path."""
     modules = sorted(PACKAGE.rglob("*.py"))
