@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import in_runs
+from htagraph.core.errors import check_choice
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import replayed
-from htagraph.graph.measures.ledger import Part
+from htagraph.graph.measures.launch_calls import is_device_work
+from htagraph.graph.measures.ledger import Part, RankLedger
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["coverage"]
+__all__ = ["coverage", "ledger_by"]
 
 _REFUSALS = ("edge_refused", "cycle_broken", "collectives_refused", "waits_unresolved")
 _Row = tuple[str, str, int, int, str]
@@ -28,6 +31,90 @@ def coverage(graph: DependencyGraph) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["part", "what", "count", "total", "detail"])
     table.insert(4, "share_percent", 100 * table["count"] / table["total"].where(table["total"] > 0))
     return table.astype({"part": "str", "what": "str", "count": "int64", "total": "int64", "detail": "str"})
+
+
+def ledger_by(graph: DependencyGraph, by: str) -> pd.DataFrame:
+    """Return the ledger of a recording in groups; documented at `DependencyGraph.coverage`."""
+    check_choice("by", by, tuple(_GROUPED))
+    return _GROUPED[by](graph)
+
+
+def _by_rank(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row for each rank."""
+    ranks = graph.ledger.ranks
+    table = pd.DataFrame([rank._asdict() for rank in ranks], columns=list(RankLedger._fields))
+    table["lacks"] = [", ".join(sorted(lost.value for lost in rank.lacks)) for rank in ranks]
+    return table
+
+
+def _by_call(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row for each rank and name of launch calls, the calls with the most lost work first."""
+    acts = graph.activities
+    calls = graph.ledger.launches
+    table = _launches(graph)
+    table["call"] = [graph.names[name] for name in acts.name[calls.activity].tolist()]
+    sums = table.groupby(["rank", "call"], as_index=False)[["launches", "without_work", "lost"]].sum()
+    return sums.sort_values(["rank", "lost", "call"], ascending=[True, False, True], ignore_index=True)
+
+
+def _by_step(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row for each rank and step, -1 for launches outside steps."""
+    table = _launches(graph)
+    table["step"] = graph.activities.step[graph.ledger.launches.activity].astype(np.int64)
+    return table.groupby(["rank", "step"], as_index=False)[["launches", "without_work", "lost"]].sum()
+
+
+def _launches(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row for each launch call."""
+    calls = graph.ledger.launches
+    return pd.DataFrame(
+        {
+            "rank": graph.activities.rank[calls.activity].astype(np.int64),
+            "launches": 1,
+            "without_work": (calls.works == 0).astype(np.int64),
+            "lost": calls.is_lost.astype(np.int64),
+        }
+    )
+
+
+def _by_stream(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row for each rank, device and stream with recorded work."""
+    return _work(graph, ["rank", "device", "stream"])
+
+
+def _by_device(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row for each rank and device with recorded work."""
+    return _work(graph, ["rank", "device"])
+
+
+def _work(graph: DependencyGraph, keys: list[str]) -> pd.DataFrame:
+    """Return the recorded work of devices in groups."""
+    acts = graph.activities
+    work = np.flatnonzero(is_device_work(graph))
+    lane = acts.lane[work]
+    table = pd.DataFrame(
+        {
+            "rank": acts.rank[work].astype(np.int64),
+            "device": np.array([place.device for place in graph.lanes], np.int64)[lane],
+            "stream": np.array([place.stream for place in graph.lanes], np.int64)[lane],
+            "works": 1,
+            "busy_us": acts.duration[work] / 1000,
+            "first_us": (graph.time[2 * work] - graph.origin_ns) / 1000,
+            "last_us": (graph.time[2 * work + 1] - graph.origin_ns) / 1000,
+        }
+    )
+    groups = table.groupby(keys, as_index=False)
+    return groups.agg({"works": "sum", "busy_us": "sum", "first_us": "min", "last_us": "max"})
+
+
+_GROUPED: Final[dict[str, Callable[[DependencyGraph], pd.DataFrame]]] = {
+    "rank": _by_rank,
+    "device": _by_device,
+    "stream": _by_stream,
+    "step": _by_step,
+    "call": _by_call,
+}
+"""The tables of the ledger, by the groups of their rows."""
 
 
 def _recording(graph: DependencyGraph) -> list[_Row]:

@@ -357,13 +357,22 @@ class DependencyGraph:
         """
         check(self)
 
-    def coverage(self) -> pd.DataFrame:
+    def coverage(self, by: str = "job") -> pd.DataFrame:
         """Return how much of the job the dependencies cover, how they are known, and what was refused.
 
+        Args:
+            by: ``"job"``, or what the ledger of the recording is grouped by: ``"rank"``, ``"device"``, ``"stream"``,
+                ``"step"`` or ``"call"``.
+
         Returns:
-            One row per fact: ``part`` (str: ``device work``, ``collectives``, ``edges``, ``refused``), ``what`` (str),
-            ``count`` and ``total`` (int64: so many of so many), ``share_percent`` (float64, NaN of none), ``detail``
-            (str: for collectives the key that matched them, for edges their provenance and confidence).
+            By rank: the fields of `htagraph.graph.measures.ledger.RankLedger`, and ``lacks`` (the missing parts). By
+            device and stream: the recorded work, ``works`` and ``busy_us``, from ``first_us`` to ``last_us``. By step
+            and call (a name of launch calls): ``launches``, ``without_work`` and ``lost`` (int64).
+
+            By job: one row per fact: ``part`` (str: ``recording``, ``device work``, ``collectives``, ``edges``,
+            ``refused``), ``what`` (str), ``count`` and ``total`` (int64: so many of so many), ``share_percent``
+            (float64, NaN of none), ``detail`` (str: for collectives the key that matched them, for edges their
+            provenance and confidence).
 
         Example:
             >>> import htagraph as hg
@@ -371,9 +380,9 @@ class DependencyGraph:
             >>> table.loc[table["what"] == "any predecessor", "share_percent"].tolist()
             [100.0]
         """
-        from htagraph.graph.coverage import coverage
+        from htagraph.graph.coverage import coverage, ledger_by
 
-        return coverage(self)
+        return coverage(self) if by == "job" else ledger_by(self, by)
 
     def lane_of(self, activity: int) -> Lane:
         """Return the thread or stream that an activity ran on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.graph.measures.ledger import Part
+from htagraph.output.recording import NEEDS, RECORDING, recording_of
 from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.inputs import ISSUES, issues_of
@@ -39,6 +40,8 @@ Doubled, everything would be called partly supported."""
 
 _SHAPE_KEYS = ("Input Dims", "Input dims")
 """Arguments of operators: today's profilers write the first, those before 2022 the second."""
+_PARTS: Final = frozenset(part.value for part in Part)
+_UNKNOWN_ROWS = "another program wrote the file"
 _SAMPLE = 64
 """Operators whose arguments are looked at where a header does not say whether shapes were recorded. Chosen: with shapes
 nearly every operator has them. Doubled, validation reads up to twice as many blocks of such files."""
@@ -53,15 +56,17 @@ class Validation:
     files: pd.DataFrame
     """One row per issue: ``rank`` (-1 for a file that could not be read), ``file``, ``what``, ``detail``, ``count``."""
     support: pd.DataFrame
-    """One row per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``, ``setting`` (what to
-    record with to have it, empty if it is supported or no setting records it)."""
+    """One row per missing part and per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``,
+    ``setting`` (what to record with to have it, empty if it is supported or no setting records it)."""
+    recording: pd.DataFrame
+    """One row per rank: the ledger of `DependencyGraph.coverage`."""
     arguments: pd.DataFrame | None = None
     """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables by name."""
-        frames = {"issues": self.files, "support": self.support}
+        frames = {"issues": self.files, "support": self.support, "recording": self.recording}
         return frames if self.arguments is None else frames | {"arguments": self.arguments}
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +78,7 @@ class Validation:
 
 @gives(
     "validate",
-    {"issues": _ISSUES, "support": _SUPPORT, "arguments": _ARGUMENTS},
+    {"issues": _ISSUES, "support": _SUPPORT, "recording": RECORDING, "arguments": _ARGUMENTS},
     maybe=("arguments",),
 )  # fmt: skip
 def validate(
@@ -108,7 +113,8 @@ def validate(
     if arguments:
         parts = {rank: reader_of(trace).check_arguments(trace.path) for rank, trace in traces}
         checked = pd.concat(parts, names=["rank", None]).reset_index("rank").reset_index(drop=True)
-    return Validation(not (files["what"] == "file_skipped").any(), files, _support(graph), checked)
+    usable = not (files["what"] == "file_skipped").any()
+    return Validation(usable, files, _support(graph), recording_of(graph), checked)
 
 
 def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ...]:
@@ -169,12 +175,29 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         *recorded_checks(graph),
         *_replays(graph),
     )
-    return pd.DataFrame([
-        (each.analysis, "yes", "", "") if each.possible and each.full
-        else (each.analysis, "partly", each.limit, each.setting) if each.possible
-        else (each.analysis, "no", each.missing, each.setting)
-        for each in checks
-    ], columns=list(_SUPPORT.types))  # fmt: skip
+    rows = [_answer(_as_recorded(graph, check)) for check in checks]
+    return pd.DataFrame(rows, columns=list(_SUPPORT.types))
+
+
+def _answer(check: Check) -> list[str]:
+    """Return the row of a check: whether the analysis is supported, why not, and the setting that would record it."""
+    if not check.possible:
+        return [check.analysis, "no", check.missing, check.setting]
+    if not check.full:
+        return [check.analysis, "partly", check.limit, check.setting]
+    return [check.analysis, "yes", "", ""]
+
+
+def _as_recorded(graph: DependencyGraph, check: Check) -> Check:
+    """Return a check as the ledger limits it: no full answer rests on a missing part, and none on unknown rows."""
+    needs = NEEDS.get(check.analysis, frozenset())
+    lost = [missing.lost for missing in missing_parts(graph) if missing.lost in needs]
+    if Part.MEANING in graph.ledger.lacks and check.analysis not in _PARTS:
+        missing = _UNKNOWN_ROWS if check.possible else check.missing
+        return check._replace(possible=False, missing=missing, setting="")
+    if not lost or not check.possible:
+        return check
+    return check._replace(full=False, limit=f"the recording lacks {and_list(part.value for part in lost)}", setting="")
 
 
 def _replays(graph: DependencyGraph) -> tuple[Check, ...]:
@@ -241,11 +264,11 @@ def _on_ranks(analysis: str, has: list[bool], what: str, setting: str) -> Check:
 
 def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
     """Return whether operators have shapes: as the header says, else as some of them have."""
-    if trace.facts.has_shapes:
-        return True
     acts = graph.activities
     own = acts.of_rank(trace.rank)
     operators = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
+    if trace.facts.has_shapes:  # a header alone has nothing with a shape
+        return len(operators) > 0
     sample = operators[:: max(1, len(operators) // _SAMPLE)][:_SAMPLE]
     # the first one, which is read at once, has them in nearly every file with shapes
     return any(any(map(any, argument_texts(graph, _SHAPE_KEYS, some).values())) for some in (sample[:1], sample[1:]))

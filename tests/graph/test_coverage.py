@@ -6,7 +6,7 @@ import pytest
 
 from htagraph import DependencyGraph
 from tests.reach import DATA, JOBS, graph_of, label
-from tests.strategies import COMPUTE, kernel, launch, load
+from tests.strategies import COMPUTE, LAUNCH, kernel, launch, load
 
 
 def fact(graph: DependencyGraph, what: str, part: str = "") -> tuple[int, int]:
@@ -43,3 +43,20 @@ def test_no_part_is_larger_than_the_whole(path: Path) -> None:
     assert (table["count"] <= table["total"]).all()
     shares = table["share_percent"].dropna()
     assert ((shares >= 0) & (shares <= 100)).all()
+
+
+def test_the_ledger_has_a_table_for_each_kind_of_group() -> None:
+    served = [launch(0, 5, 1), kernel(COMPUTE, 10, 20, 1)]
+    graph = load([*served, launch(100, 5, 2), launch(110, 5, 3)])
+    (rank,) = graph.coverage(by="rank").to_dict("records")
+    assert (rank["launches"], rank["lost_launches"], rank["lacks"]) == (3, 2, "the work of devices")
+    (call,) = graph.coverage(by="call").to_dict("records")
+    assert call == {"rank": 0, "call": LAUNCH, "launches": 3, "without_work": 2, "lost": 2}
+    (stream,) = graph.coverage(by="stream").to_dict("records")
+    assert (stream["stream"], stream["works"], stream["busy_us"]) == (7, 1, 20.0)
+    (device,) = graph.coverage(by="device").to_dict("records")
+    assert (device["first_us"], device["last_us"]) == (10.0, 30.0)
+    (step,) = graph.coverage(by="step").to_dict("records")
+    assert (step["step"], step["lost"]) == (-1, 2)
+    with pytest.raises(ValueError, match="by"):
+        graph.coverage(by="kernel")

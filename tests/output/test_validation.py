@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,31 @@ def test_the_demo_has_synchronization_and_neither_shapes_nor_modules(tmp_path: P
     assert not found["module_breakdown"].possible
     support = hg.validate(DATA / "gloo_ddp").support
     assert "waits between streams" not in set(support["analysis"])
+
+
+def test_a_header_alone_answers_nothing(tmp_path: Path) -> None:
+    header = {"schemaVersion": 1, "record_shapes": 1, "with_stack": 1, "traceEvents": []}
+    path = tmp_path / "rank-0.json"
+    path.write_text(json.dumps(header), encoding="utf-8")
+    support = hg.validate({0: path}).support.set_index("analysis")["supported"]
+    assert support[["roofline, kernels by shape", "critical_path, what_if"]].tolist() == ["no", "no"]
+
+
+def test_rows_of_another_program_support_no_analysis_and_get_no_advice_for_pytorch(tmp_path: Path) -> None:
+    rows = [{"ph": "X", "name": "gemm", "pid": 1, "tid": 1, "ts": 10 * at, "dur": 9} for at in range(20)]
+    path = tmp_path / "rank-0.json"
+    path.write_text(json.dumps({"traceEvents": rows}), encoding="utf-8")
+    support = hg.validate({0: path}).support
+    assert set(support["supported"]) == {"no"}
+    assert set(support["setting"][1:]) == {""}
+
+
+def test_no_analysis_is_whole_that_rests_on_lost_device_work(tmp_path: Path) -> None:
+    served = [launch(0, 5, 1), kernel(COMPUTE, 10, 20, 1)]
+    path = write([*served, launch(100, 5, 2), launch(110, 5, 3)], tmp_path / "rank-0.json")
+    validation = hg.validate({0: path})
+    support = validation.support.set_index("analysis")["supported"]
+    assert support[["the work of devices", "idle_breakdown", "critical_path, what_if"]].tolist() == [
+        "no", "partly", "partly",
+    ]  # fmt: skip
+    assert validation.recording["lost_launches"].tolist() == [2]

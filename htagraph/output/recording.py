@@ -1,0 +1,62 @@
+"""The ledger of a recording as its reader sees it, and the parts that the answers of analyses rest on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+
+from htagraph.core.tables import Col, Table
+from htagraph.findings.finding import JUDGES, MEASURES
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
+
+__all__ = ["NEEDS", "RECORDING", "recording_of"]
+
+RECORDING = Table(
+    "What the recording holds",
+    Col("rank", "int64"),
+    Col("writer", "str", "the program that wrote the file"),
+    Col("operators", "int64", "operators, Python functions and communication on host threads"),
+    Col("launches", "int64", "calls that enqueue device work"),
+    Col("lost_launches", "int64", "calls whose work should be in the file, and is not", heading="without their work"),
+    Col("graph_launches", "int64", "of CUDA graphs", heading="of graphs"),
+    Col("device_work", "int64", "kernels, copies and memsets", heading="kernels and copies"),
+    Col("steps steps_without_work", "int64"),
+    Col("sync_us sync_without_work_us", doc="time in calls that wait for a device; the part in which no work ran"),
+    Col("devices_listed devices_used", "int64", "devices in the header, and devices with recorded work"),
+    Col("allocations", "int64", "samples of the allocator's counters"),
+)
+_OPERATORS: Final = MEASURES | {Part.HOST}
+NEEDS: Final = {
+    "temporal_breakdown": MEASURES,
+    "kernel_breakdown": MEASURES,
+    "idle_breakdown": JUDGES,
+    "launch_stats": JUDGES,
+    "overlap": MEASURES,
+    "stragglers, collectives": MEASURES,
+    "critical_path, what_if": JUDGES,
+    "roofline, kernels by shape": _OPERATORS,
+    "module_breakdown": _OPERATORS,
+}
+"""The parts of a recording that the answer of an analysis rests on."""
+
+
+def recording_of(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the launches, device work, steps and operators in the recording of each rank.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row for each rank, with the columns of `RECORDING`.
+
+    Example:
+        >>> import htagraph as hg
+        >>> recording_of(hg.load("data/demo"))["lost_launches"].tolist()
+        [0, 0, 0, 0]
+    """
+    table = graph.coverage(by="rank")
+    for waited in ("sync", "sync_without_work"):
+        table[f"{waited}_us"] = table[f"{waited}_ns"] / 1000
+    return RECORDING.frame(table)
