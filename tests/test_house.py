@@ -221,6 +221,7 @@ _MAY_NAME = (
     PACKAGE / "core" / "names.py", PACKAGE / "core" / "naming.py", PACKAGE / "core" / "kernels.py",
     PACKAGE / "core" / "flops.py",
     PACKAGE / "trace" / "kineto" / "events", PACKAGE / "trace" / "nsys",
+    PACKAGE / "trace" / "pftrace",
 )  # fmt: skip
 """Modules that know events by name: what names mean, which operators have a formula, and the schema of files."""
 

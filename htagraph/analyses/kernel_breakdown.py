@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import timed_work
+from htagraph.graph.measures.own_time import timed_work, upper_bounds
 from htagraph.queries.breakdowns import statistics
-from htagraph.queries.on_workers import or_summed, over_ranks
+from htagraph.queries.on_workers import UPPER_BOUND, known_us, or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]
 
@@ -24,6 +25,7 @@ TABLE = Table(
     Col("total_us mean_us min_us max_us"),
     Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
     Col("share_percent", doc="share of the sum over the rank's rows; kernels that overlap count in full"),
+    UPPER_BOUND,
     rank_by="total_us",
 )
 JOB = Table(
@@ -33,6 +35,7 @@ JOB = Table(
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us", doc="over all ranks"),
     Col("share_percent", doc="share of the time of all rows"),
+    UPPER_BOUND,
     rank_by="total_us",
 )
 
@@ -41,6 +44,9 @@ JOB = Table(
 @or_summed(job=over_ranks)
 def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of kernels, copies and memsets by full name, on each rank or over the whole job.
+
+    A duration that was cut, as an impossible one is, is an upper bound: it is part of the sums, but neither of the
+    order nor of shares.
 
     On a rank without device work, the rows are its operators by self time (kind ``"op"``) and the collectives on its
     threads (``"host_communication"``).
@@ -69,9 +75,11 @@ def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "ra
     acts = graph.activities
     rows, took = timed_work(graph)
     frame = pd.DataFrame({"rank": acts.rank[rows], "kind": acts.kind[rows], "name": acts.name[rows], "ns": took})
+    frame["bound_ns"] = np.where(upper_bounds(graph)[rows], took, 0)
     table = statistics(frame, ["rank", "kind", "name"])
     table["kind"] = [ActivityKind(kind).label for kind in table["kind"]]
     table["name"] = [graph.names[name] for name in table["name"]]
-    table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
-    table = table.sort_values(["rank", "total_us", "name"], ascending=[True, False, True], ignore_index=True)
+    table["known_us"] = known_us(table)
+    table["share_percent"] = 100 * table["known_us"] / table.groupby("rank")["known_us"].transform("sum")
+    table = table.sort_values(["rank", "known_us", "name"], ascending=[True, False, True], ignore_index=True)
     return TABLE.frame(table)

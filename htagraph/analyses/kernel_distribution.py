@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import timed_work
+from htagraph.graph.measures.own_time import timed_work, upper_bounds
 from htagraph.queries.breakdowns import statistics
+from htagraph.queries.on_workers import UPPER_BOUND, known_us
 
 __all__ = ["kernel_distribution"]
 
@@ -23,6 +25,7 @@ TABLE = Table(
     Col("spread", doc="the slowest rank's mean over the fastest rank's mean; NaN where the latter is 0"),
     Col("slowest_rank", "int64", "the rank with the greatest mean"),
     Col("excess_us", doc="time that the rank would save with the median of the means; negative on faster ranks"),
+    UPPER_BOUND,
     rank_by="total_us",
 )
 
@@ -34,6 +37,9 @@ def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
     A kernel that takes longer on one rank than on the others indicates a slow device or uneven work; communication
     kernels are uneven because the first rank to arrive waits for the last. On a rank without device work the rows are
     its operators by self time.
+
+    A duration that was cut, as an impossible one is, is an upper bound: it is part of the sums, but neither of the
+    order nor of shares.
 
     Args:
         graph: the job.
@@ -53,15 +59,17 @@ def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
     acts = graph.activities
     rows, took = timed_work(graph)
     frame = pd.DataFrame({"kind": acts.kind[rows], "name": acts.name[rows], "rank": acts.rank[rows], "ns": took})
+    frame["bound_ns"] = np.where(upper_bounds(graph)[rows], took, 0)
     table = statistics(frame, ["kind", "name", "rank"])
-    table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
+    table["known_us"] = known_us(table)
+    table["share_percent"] = 100 * table["known_us"] / table.groupby("rank")["known_us"].transform("sum")
     same = table.groupby(["kind", "name"])
     of_ranks = same["mean_us"]
     middle, fastest, slowest = (of_ranks.transform(each) for each in ("median", "min", "max"))
     table["relative"] = table["mean_us"] / middle.where(middle > 0)
     table["spread"] = slowest / fastest.where(fastest > 0)
     table["excess_us"] = table["count"] * (table["mean_us"] - middle)
-    table["over_all"] = same["total_us"].transform("sum")
+    table["over_all"] = same["known_us"].transform("sum")
     table["slowest_rank"] = table["rank"].where(table["mean_us"] == slowest)
     table["slowest_rank"] = table.groupby(["kind", "name"])["slowest_rank"].transform("min")
     table = table.sort_values(["over_all", "kind", "name", "rank"], ascending=[False, True, True, True])

@@ -7,13 +7,14 @@ of two recordings uses the stable form, and meaning comes from the readable form
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 
 __all__ = [
     "LONGEST_READ",
     "is_mangled",
+    "is_readable_as",
     "readable_name",
     "selecting_name",
     "short_name",
@@ -27,6 +28,9 @@ __all__ = [
 LONGEST_READ = 4096
 """Letters of a name that are read for its meaning. Chosen: the longest kernel of CUTLASS seen in public recordings has
 2,004. Doubled, damaged files of long names take twice as long to report."""
+_LONGEST_MANGLED = 2048
+"""Letters of a mangled name that the library reads, in 1.5 µs each. Chosen: the longest one seen in public recordings
+has 2,004. Doubled, damaged files of long names take twice as long to report."""
 _LONGEST_ARGUMENT = 48
 """Letters that a template argument has in a short name. Chosen: functors of PyTorch are shorter. Doubled, an argument
 fills a row of a table."""
@@ -74,7 +78,7 @@ def selecting_name(name: str) -> str:
 @lru_cache(maxsize=1 << 14)  # kernels that a job shows or compares: a few thousand
 def _demangled(name: str) -> str:
     """Return a mangled name as the library reads the name; empty where the library is absent or refuses the name."""
-    if len(name) > LONGEST_READ:
+    if len(name) > _LONGEST_MANGLED:
         return ""
     try:
         from demangle import demangle
@@ -82,6 +86,18 @@ def _demangled(name: str) -> str:
         return ""
     text = demangle(name)  # bounds depth and length: a name of 300 letters can stand for gigabytes
     return "" if text == name else text
+
+
+def is_readable_as(name: str, texts: Container[str], near: str) -> bool:
+    """Return True if the readable form of a mangled name is among some texts, which all have the letters of `near`.
+
+    Names of functions that `near` does not have are not read, because reading thousands of long names takes seconds.
+
+    Example:
+        >>> is_readable_as("_Z4gemmPf", {"gemm(float*)"}, "gemm(float*)"), is_readable_as("_Z4copyv", {"f()"}, "f()")
+        (True, False)
+    """
+    return is_mangled(name) and _outline(name).rpartition("::")[2] in near and readable_name(name) in texts
 
 
 _PART = re.compile(r"(?:St)?L?(\d{1,4})")

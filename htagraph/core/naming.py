@@ -28,7 +28,7 @@ from htagraph.core.names import (
 )
 
 __all__ = [
-    "ANY_STEP", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
+    "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
     "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
     "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
@@ -414,6 +414,8 @@ ANY_STEP = "ProfilerStep#*"
 """Glob of the names of steps."""
 LINEAR = "aten::linear"
 """The operator of linear layers."""
+BARE_COPY = "Memcpy"
+"""The name of copies whose direction is not in the file."""
 COPY = "aten::copy_"
 """The operator that copies its second input into its first one."""
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
 __all__ = [
-    "BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments", "replayed",
-    "worked_until",
+    "BETWEEN", "CUT", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments",
+    "replayed", "worked_until",
 ]  # fmt: skip
+
+CUT = "cut"
+"""The argument of activities whose impossible duration was cut at the start of the next one: an upper bound."""
 
 
 def frozen(array: Array) -> Array:

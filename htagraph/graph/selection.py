@@ -19,7 +19,7 @@ import numpy as np
 from htagraph.core.arrays import Array, Ints, Mask, marked, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.names import is_mangled, readable_name
+from htagraph.core.names import is_mangled, is_readable_as, readable_name
 from htagraph.core.naming import is_backward, is_gradient_ready, literal_glob, names_that
 from htagraph.graph.activities import BETWEEN
 
@@ -263,7 +263,8 @@ def named(names: Sequence[str], text: str) -> Mask:
         raise SelectionError(msg)
     exact = re.sub(r"\[([*?[])\]", r"\1", text)
     if literal_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
-        return _in_either_form({text, exact}.__contains__, names)
+        wanted = {text, exact}
+        return names_that(lambda name: name in wanted or is_readable_as(name, wanted, exact), names)
     pattern = re.compile(fnmatch.translate(text))
     return _in_either_form(lambda name: name == text or pattern.match(name), names)
 

@@ -58,6 +58,10 @@ class Tolerances:
     long_pause_ns: int = 20_000
     """A longer pause between queued kernels has another reason (devices pause 0.5 to 3 µs)."""
 
+    signal_ns: int = 100_000
+    """A kernel writes the memory that a host polls this long before its own end at most. Measured: DeepEP's dispatch
+    ends 20 to 70 µs after the host went on."""
+
     own_call_ns: int = 3_000
     """What a blocking call takes without waiting: cudaStreamSynchronize with nothing pending takes 2 to 4 µs."""
     jitter_ns: int = 10_000

@@ -28,6 +28,7 @@ from htagraph.findings.start_up import start_up_note
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
+from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.trace.readers import said_for
 
 if TYPE_CHECKING:
@@ -234,6 +235,8 @@ _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
 _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
+_WITH_BOUNDS = ("total_us", "mean_us", "min_us", "max_us")
+"""Columns of times that are upper bounds where a row has durations that were cut."""
 _MANGLED = re.compile(r"\b_Z\w+")
 """A name as the linker writes it, inside a text."""
 _COUNTS = (
@@ -300,7 +303,7 @@ class Column:
 def columns_of(frame: pd.DataFrame, wording: Wording) -> list[Column]:
     """Return a table's columns as text, with units in the headings and numbers as short as their reader needs."""
     headings = _HEADINGS | dict(wording.headings)
-    columns = [_column(frame, name, headings) for name in map(str, frame.columns)]
+    columns = [_column(frame, name, headings) for name in map(str, frame.columns) if name != UPPER_BOUND.names]
     return [replace(each, ranks=each.name in wording.ranked) for each in columns]
 
 
@@ -314,6 +317,7 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
         unit, scale = ("ms", 1000) if (frame[alike].max() >= _MIN_US_IN_MS).any() else ("µs", 1)
         heading = f"{heading.removesuffix('_us')} {unit}"
         cells = [_short_or_dash(value / scale) for value in values]
+        cells = _bounded(cells, frame, name)
     if name.endswith("bytes"):
         heading, cells = f"{heading.removesuffix('bytes')}MB", [_short_or_dash(value / 1e6) for value in values]
     if name.endswith("gb_s"):
@@ -329,6 +333,18 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
     is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)") or name == "rank"
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])
+
+
+def _bounded(cells: list[str], frame: pd.DataFrame, name: str) -> list[str]:
+    """Return the cells of a column of times, each with a sign where the time is an upper bound.
+
+    A duration that was cut at the next start is at most as long as recorded; so are the sum, the mean and the ends of a
+    row with a cut duration.
+    """
+    if UPPER_BOUND.names not in frame or name not in _WITH_BOUNDS:
+        return cells
+    is_bound = frame[UPPER_BOUND.names] > 0
+    return [f"≤ {cell}" if bounded else cell for cell, bounded in zip(cells, is_bound, strict=True)]
 
 
 def _cell(name: str, value: object) -> str:

@@ -25,6 +25,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, with_shares
 from htagraph.queries.inputs import INPUTS, ISSUES, devices_in, issues_of, window_us
+from htagraph.queries.on_workers import UPPER_BOUND, known_us, over_ranks
 from htagraph.queries.replay import replay
 from htagraph.trace.readers import said_for
 from htagraph.whatif.opportunities import opportunities
@@ -47,6 +48,7 @@ _KERNELS = Table(
     Col("count", "int64"),
     Col("total_us min_us max_us mean_us"),
     Col("share_percent", doc="of the summed durations of all kernels of all ranks"),
+    UPPER_BOUND,
     rank_by="total_us",
 )
 _JUDGEMENTS = ("opportunities", "stragglers")
@@ -128,8 +130,8 @@ class Summary:
             brief["temporal_breakdown"] = with_shares(times)
         kernels = self.tables["kernels"]
         if len(kernels):
-            columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent"]
-            brief["kernels"] = kernels[columns]
+            columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent", "at_most_us"]
+            brief["kernels"] = kernels[[column for column in columns if column in kernels]]
         return brief | self._issues()
 
     def _issues(self) -> dict[str, pd.DataFrame]:
@@ -267,19 +269,15 @@ def _steps(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def _top(kernels: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return the largest kernels of each kind over all ranks."""
-    sums = kernels.groupby(["kind", "name"], sort=False).agg(
-        ranks=("rank", "nunique"), count=("count", "sum"), total_us=("total_us", "sum"),
-        min_us=("min_us", "min"), max_us=("max_us", "max"),
-    )  # fmt: skip
-    sums = sums.reset_index().sort_values(["total_us", "name"], ascending=[False, True])
-    sums["mean_us"] = sums["total_us"] / sums["count"]
-    sums["share_percent"] = 100 * sums["total_us"] / sums["total_us"].sum()
+    """Return the largest kernels of each kind over all ranks, the kind with the most time first."""
+    sums = over_ranks(kernels)
+    sums["known_us"] = known_us(sums)
+    sums = sums.sort_values(["known_us", "name"], ascending=[False, True])
     best = sums.groupby("kind", sort=False).head(top)
-    order = best.groupby("kind")["total_us"].transform("sum")
+    order = best.groupby("kind")["known_us"].transform("sum")
     return (
         best.assign(order=order)
-        .sort_values(["order", "kind", "total_us"], ascending=[False, True, False])
-        .drop(columns="order")
+        .sort_values(["order", "kind", "known_us"], ascending=[False, True, False])
+        .drop(columns=["order", "known_us"])
         .reset_index(drop=True)
     )

@@ -28,11 +28,14 @@ def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
     A group has equal `keys`; durations are in ``ns`` (int64). The columns are the keys, ``count`` (int64),
     ``total_us``, ``mean_us``, ``min_us``, ``max_us`` and ``std_us`` (float64; sample standard deviation, 0 for a single
-    one).
+    one). Where any duration has a ``bound_ns`` (int64: the duration if it is an upper bound, else 0), the sum of these
+    is ``at_most_us``.
     """
     table = durations.groupby(list(keys), sort=False)["ns"].agg(["count", "sum", "mean", "min", "max", "std"])
     times_us = table.drop(columns="count").astype("float64").fillna(0.0) / 1000
     times_us.columns = pd.Index(["total_us", "mean_us", "min_us", "max_us", "std_us"])
+    if "bound_ns" in durations and durations["bound_ns"].any():
+        times_us["at_most_us"] = durations.groupby(list(keys), sort=False)["bound_ns"].sum() / 1000
     return table[["count"]].join(times_us).reset_index()
 
 

@@ -9,15 +9,27 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 import pandas as pd
 
 from htagraph.core.errors import Issue
+from htagraph.core.tables import Col
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["JobOnWorkers", "by_class", "of_moments", "or_summed", "over_ranks", "rank_by_rank"]
+__all__ = [
+    "UPPER_BOUND",
+    "JobOnWorkers",
+    "by_class",
+    "known_us",
+    "of_moments",
+    "or_summed",
+    "over_ranks",
+    "rank_by_rank",
+]
 
 P = ParamSpec("P")
 
 _KEYS = ("on", "kind", "name", "input_dims")
 """Columns that name a row of a breakdown, beside its rank."""
-_SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "device_us", "device_total_us")
+UPPER_BOUND = Col("at_most_us", doc="the part of the time that is an upper bound: durations that were cut", maybe=True)
+"""The column of a breakdown that has durations which were cut at the next start; ``total_us`` includes this part."""
+_SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "device_us", "device_total_us", "at_most_us")
 
 
 class JobOnWorkers(Protocol):
@@ -110,8 +122,22 @@ def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
     order = ["device_us", "host_self_us"] if "device_us" in table else ["total_us"]
     if order == ["total_us"]:
         merged.insert(len(keys) + 3, "mean_us", merged["total_us"] / merged["count"])
+    if "at_most_us" in table:
+        merged["known_us"] = known_us(merged)
+        order = ["known_us"]
     merged["share_percent"] = 100 * merged[order[0]] / (merged[order[0]].sum() or float("nan"))
-    return merged.sort_values(order, ascending=False, kind="stable", ignore_index=True)
+    merged = merged.sort_values(order, ascending=False, kind="stable", ignore_index=True)
+    return merged.drop(columns="known_us", errors="ignore")
+
+
+def known_us(table: pd.DataFrame) -> pd.Series[float]:
+    """Return the time of each row of a breakdown without durations that were cut, whose true length is unknown.
+
+    Example:
+        >>> known_us(pd.DataFrame({"total_us": [9.0, 5.0], "at_most_us": [8.0, 0.0]})).tolist()
+        [1.0, 5.0]
+    """
+    return table["total_us"] - table["at_most_us"] if "at_most_us" in table else table["total_us"]
 
 
 def by_class(table: pd.DataFrame) -> pd.DataFrame:

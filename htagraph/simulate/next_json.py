@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["Dialect", "in_next_dialect"]
+__all__ = ["Dialect", "awaited_nodes", "in_next_dialect", "nodes_by_launch"]
 
 Event = dict[str, Any]
 _COPY: Final = re.compile(r"Memcpy (\w+) \(([\w ]+) -> ([\w ]+)\)")
@@ -66,7 +66,7 @@ def in_next_dialect(
     """
     dialect = dialect or Dialect()
     events = [_with_arguments(event) for event in trace["traceEvents"]]
-    launches = _nodes_by_launch(events)
+    launches = nodes_by_launch(events)
     flows: list[Event] = []
     if dialect.lanes:
         for nodes in launches:
@@ -109,7 +109,7 @@ def _with_arguments(event: Event) -> Event:
     return {**event, "args": args} if "graph node id" in args else event
 
 
-def _nodes_by_launch(
+def nodes_by_launch(
     events: Iterable[Event],
 ) -> list[list[Event]]:
     """Return the nodes of each launch of a CUDA graph in the order of their starts."""
@@ -131,39 +131,48 @@ def _show_on_lanes(nodes: list[Event], lanes: int) -> None:
         node["tid"] = lane
 
 
-def _dependency_flows(nodes: list[Event], first_id: int) -> list[Event]:
-    """Return the two ends of a flow to each node from the node before it on its stream."""
-    flows: list[Event] = []
+def awaited_nodes(
+    nodes: Iterable[Event],
+) -> list[tuple[Event, Event]]:
+    """Return (node, the node before it on its stream) of the nodes of a launch that have one."""
+    pairs: list[tuple[Event, Event]] = []
     before: dict[int, Event] = {}
     for node in nodes:
         args = node["args"]
         stream = args.get("original_stream", args["stream"])
-        awaited = before.get(stream)
-        if awaited is not None:
-            common = {
-                "id": first_id + len(flows) // 2,
-                "cat": "ac2g",
-                "name": "ac2g",
-            }
-            ended = float(awaited["ts"]) + float(awaited["dur"])
-            flows.append(
-                {
-                    "ph": "s",
-                    "pid": awaited["pid"],
-                    "tid": awaited["tid"],
-                    "ts": ended,
-                    **common,
-                }
-            )
-            begun = {
-                "ph": "f",
-                "pid": node["pid"],
-                "tid": node["tid"],
-                "ts": node["ts"],
+        if stream in before:
+            pairs.append((node, before[stream]))
+        before[stream] = node
+    return pairs
+
+
+def _dependency_flows(nodes: list[Event], first_id: int) -> list[Event]:
+    """Return the two ends of a flow to each node from the node before it on its stream."""
+    flows: list[Event] = []
+    for number, (node, awaited) in enumerate(awaited_nodes(nodes)):
+        common = {
+            "id": first_id + number,
+            "cat": "ac2g",
+            "name": "ac2g",
+        }
+        ended = float(awaited["ts"]) + float(awaited["dur"])
+        flows.append(
+            {
+                "ph": "s",
+                "pid": awaited["pid"],
+                "tid": awaited["tid"],
+                "ts": ended,
                 **common,
             }
-            flows.append({**begun, "bp": "e"})
-        before[stream] = node
+        )
+        begun = {
+            "ph": "f",
+            "pid": node["pid"],
+            "tid": node["tid"],
+            "ts": node["ts"],
+            **common,
+        }
+        flows.append({**begun, "bp": "e"})
     return flows
 
 

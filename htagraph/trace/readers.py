@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from htagraph.core.arrays import Array
 from htagraph.core.computing import Threads, processors
 from htagraph.core.errors import IssueLog
-from htagraph.trace import kineto, nsys
+from htagraph.trace import kineto, nsys, pftrace
 from htagraph.trace.columns import Facts, Trace
 from htagraph.trace.kept import Frames, Sieve
 from htagraph.trace.remote import TracePath
@@ -83,7 +83,7 @@ class Reader(Protocol):
         """Return what a file says of its recording, by its own keys."""
 
 
-READERS: Final[Mapping[str, Reader]] = {"kineto": kineto, "nsys": nsys}
+READERS: Final[Mapping[str, Reader]] = {"kineto": kineto, "nsys": nsys, "pftrace": pftrace}
 """What reads each format; `Trace.format` is the name."""
 SUFFIXES: Final = tuple(suffix for reader in READERS.values() for suffix in reader.SUFFIXES)
 """How names of traces end in folders."""

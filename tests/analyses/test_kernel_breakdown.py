@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
+from htagraph.output.report import columns_of, wording_of
 from tests import oracles
-from tests.strategies import COMPUTE, Json, kernel, load, op, traces
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, traces
 
 
 def test_kernels_of_one_name_are_counted_together() -> None:
@@ -62,3 +63,25 @@ def test_by_job_a_kernel_is_one_row_over_all_ranks() -> None:
         {"kind": "computation", "name": COMPUTE, "ranks": 2, "count": 3, "total_us": 15.0, "mean_us": 5.0,
          "min_us": 1.0, "max_us": 9.0, "share_percent": 100.0}
     ]  # fmt: skip
+
+
+def test_a_duration_that_was_cut_is_an_upper_bound_and_leads_no_table() -> None:
+    cut = kernel("impossible", 0, 1_500_000, 1)
+    others = [kernel(COMPUTE, 50_000 + 100 * number, 30, 2 + number) for number in range(5)]
+    launches = [launch(10 * number, 5, 1 + number) for number in range(6)]
+    graph = load([*launches, cut, *others])
+    table = hg.kernel_breakdown(graph)
+    assert table["name"].tolist() == [COMPUTE, "impossible"]
+    assert table["at_most_us"].tolist() == [0.0, 50_000.0]
+    assert table["share_percent"].tolist() == [100.0, 0.0]
+    assert hg.kernel_breakdown(graph, by="job")["name"].tolist() == [COMPUTE, "impossible"]
+    kernels = hg.summarize(graph).tables["kernels"]
+    assert kernels["name"].tolist() == [COMPUTE, "impossible"]
+    shown = {column.name: column.cells for column in columns_of(table, wording_of("kernels"))}
+    assert [cell.startswith("≤") for cell in shown["total_us"]] == [False, True]
+    assert "at_most_us" not in shown
+    assert hg.kernel_distribution(graph)["name"].tolist() == [COMPUTE, "impossible"]
+
+
+def test_a_table_without_cut_durations_has_no_column_for_them() -> None:
+    assert "at_most_us" not in hg.kernel_breakdown(load([launch(0, 5, 1), kernel(COMPUTE, 10, 20, 1)]))

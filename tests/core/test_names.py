@@ -114,7 +114,7 @@ def test_the_short_form_of_a_mangled_name_needs_no_library(name: str, monkeypatc
     assert without == with_library == short_name(MANGLED[name])
 
 
-@pytest.mark.parametrize("name", [*MANGLED, "_Z!damaged", "a*[2]", "_Z" + "P" * LONGEST_READ])
+@pytest.mark.parametrize("name", [*MANGLED, "_Z!damaged", "a*[2]", "_Z" + "P" * LONGEST_READ, "_ZN1aIiE1fEv"])
 def test_what_a_what_if_is_given_selects_the_name_and_no_other(name: str) -> None:
     others = [name, name + "x", "gemm", *MANGLED.values()]
     chosen = [other for other, fits in zip(others, named(others, exact_glob(name)), strict=True) if fits]
@@ -135,7 +135,7 @@ BOMB = "_Z1f1AIiiE" + "".join(f"S_I{2 * _substitution(number)}E" for number in r
 """A name of 350 letters of a function whose last parameter has 2**34 types."""
 
 
-@pytest.mark.parametrize("name", [BOMB, "_Z1f" + "P" * 4000 + "i", "_Z1f" + "1AI" * 1000 + "i" + "E" * 1000])
+@pytest.mark.parametrize("name", [BOMB, "_Z1f" + "P" * 2000 + "i", "_Z1f" + "1AI" * 500 + "i" + "E" * 500])
 def test_a_hostile_name_takes_neither_time_nor_memory(name: str) -> None:
     start = time.process_time()
     assert len(readable_name(name)) <= max(2**17, len(name))

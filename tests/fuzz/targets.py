@@ -129,6 +129,7 @@ def _execution_trace(path: Path) -> None:
 
 TARGETS: dict[str, Callable[[Path], None]] = {
     "json": _trace,
+    "pftrace": _trace,
     "pickle": _snapshot,
     "timeline.json": _timeline,
     "et.json": _execution_trace,

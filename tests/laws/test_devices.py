@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
+from tests.reach import SHARED
 from tests.strategies import COMMUNICATE, COMPUTE, COPY, Json, kernel, launch, load, op, step
 
 DEVICES = (0, 1)
@@ -101,3 +102,16 @@ def test_devices_that_work_in_turns_are_busy_half_of_the_time() -> None:
     assert hg.overlap(load(events))["computation_us"].tolist() == [2000, 2003]
     assert hg.kernel_types(load(events))["share_percent"].tolist() == [100, 100]
     assert hg.phases(load(events))["idle_percent"].tolist() == pytest.approx([100 * (1 - 2003 / 4020)], abs=1.0)
+
+
+K15 = SHARED.parent / "cases" / "K15_two_devices_of_one_process"
+
+
+@pytest.mark.skipif(not K15.is_dir(), reason="needs the shared cases")
+def test_two_devices_busy_48_percent_each_are_said_to_be() -> None:
+    graph = hg.load(K15)
+    table = hg.temporal_breakdown(graph)
+    assert table["executor"].tolist() == ["device 0", "device 1"]
+    assert table["computation_percent"].round().tolist() == [48, 48]
+    assert hg.phases(graph)["idle_percent"].round().tolist() == [52]
+    assert hg.kernel_types(graph)["total_us"].tolist() == [4000, 4000]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import htagraph as hg
@@ -16,6 +17,7 @@ from htagraph import DependencyGraph
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.simulate import Job, simulate
 from htagraph.simulate.next_json import Dialect, in_next_dialect
+from htagraph.simulate.next_pftrace import as_pftrace
 from tests.reach import DATA, SHARED
 
 NEXT = SHARED.parent / "next_profiler"
@@ -64,6 +66,24 @@ def rewritten(source: Path, target: Path, change: Callable[[dict[str, Any]], dic
     return target
 
 
+def native(source: Path, target: Path, dialect: Dialect | None = None) -> Path:
+    """Write the traces of a folder once more, in Perfetto's native format."""
+    target.mkdir()
+    for path in sorted(source.glob("*.json.gz")):
+        text = as_pftrace(json.loads(gzip.decompress(path.read_bytes())), dialect)
+        (target / path.name.replace(".json.gz", ".pftrace")).write_bytes(gzip.compress(text, 1))
+    return target
+
+
+def without_directions(trace: dict[str, Any]) -> dict[str, Any]:
+    """Return a trace that says of copies what PyTorch writes to a `.pftrace`, which is not their direction."""
+    events = [
+        {**event, "name": "Memcpy"} if event.get("cat") == "gpu_memcpy" and event["ph"] == "X" else event
+        for event in trace["traceEvents"]
+    ]
+    return {**trace, "traceEvents": events}
+
+
 def assert_equal(one: DependencyGraph, other: DependencyGraph) -> None:
     first, second = facts_of(one), facts_of(other)
     assert first.activities == second.activities
@@ -91,6 +111,28 @@ def test_simulated_jobs(job: Job, lanes: int, tmp_path: Path) -> None:
     assert_equal(hg.load(tmp_path / "kineto"), hg.load(tmp_path / "next"))
 
 
+@pytest.mark.parametrize("lanes", [0, 3])
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_simulated_jobs_in_perfettos_format(job: Job, lanes: int, tmp_path: Path) -> None:
+    simulate(job).write(tmp_path / "kineto", level=1, truth=False)
+    samples = [("SM Active (%)", 0, 1.5, 80.0)]
+    after = hg.load(native(tmp_path / "kineto", tmp_path / "next", Dialect(lanes=lanes, samples=samples)))
+    assert_equal(hg.load(rewritten(tmp_path / "kineto", tmp_path / "bare", without_directions)), after)
+    copied = [name.startswith("Memcpy") for name in after.names]
+    whole = hg.load(tmp_path / "kineto")
+    assert len(whole.activities) == len(after.activities)
+    assert any(copied)
+    waits = [int((graph.edges.kind != EdgeKind.MEMCPY_SYNC).sum()) for graph in (whole, after)]
+    assert waits[0] == waits[1]  # the direction decides about nothing else
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "gloo_ddp"])
+def test_jobs_of_the_repository_in_perfettos_format(name: str, tmp_path: Path) -> None:
+    bare = rewritten(DATA / name, tmp_path / "bare", without_directions)
+    assert_equal(hg.load(bare), hg.load(native(DATA / name, tmp_path / "next")))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "gloo_ddp"])
 def test_jobs_of_the_repository(name: str, tmp_path: Path) -> None:
@@ -111,10 +153,33 @@ def test_the_demo_as_the_next_backend_wrote_it(tmp_path: Path) -> None:
 
 
 @needs_next
-@pytest.mark.parametrize("name", ["graph_with_dependencies", "graph_with_lanes"])
-def test_graphs_with_dependencies(name: str) -> None:
+def test_the_demo_in_perfettos_format(tmp_path: Path) -> None:
+    after = hg.load(NEXT / "demo_pftrace")
+    bare = rewritten(NEXT / "demo_json", tmp_path / "bare", without_arguments_of_copies)
+    assert_equal(hg.load(bare), after)
+    assert int((after.edges.kind == EdgeKind.MEMCPY_SYNC).sum()) == 12  # by sizes and times
+    assert hg.stragglers(after).straggler == 2
+    assert [trace.issues for trace in after.traces.values()] == [()] * 4
+
+
+def without_arguments_of_copies(trace: dict[str, Any]) -> dict[str, Any]:
+    """Return a trace of the next backend without the arguments that say a copy's direction."""
+    keys = {"copy kind", "src kind", "dst kind"}
+    events = [
+        {**event, "args": {key: value for key, value in event["args"].items() if key not in keys}}
+        if event.get("cat") == "gpu_memcpy" and event["ph"] == "X"
+        else event
+        for event in trace["traceEvents"]
+    ]
+    return {**trace, "traceEvents": events}
+
+
+@needs_next
+@pytest.mark.parametrize("name", ["graph_with_dependencies", "graph_with_lanes", "graph_pftrace"])
+def test_graphs_with_dependencies(name: str, tmp_path: Path) -> None:
     after = hg.load(NEXT / name)
-    assert_equal(hg.load(NEXT / "graph_plain"), after)
+    change = without_arguments_of_copies if name == "graph_pftrace" else dict[str, Any]
+    assert_equal(hg.load(rewritten(NEXT / "graph_plain", tmp_path / "plain", change)), after)
     (trace,) = after.traces.values()
     assert len(trace.dependencies) == 420
     position = {event: row for row, event in enumerate(after.activities.event.tolist())}
@@ -122,3 +187,13 @@ def test_graphs_with_dependencies(name: str) -> None:
     observed = set(zip(by_id.source.tolist(), by_id.target.tolist(), strict=True))
     ends = zip(trace.dependencies.source.tolist(), trace.dependencies.target.tolist(), strict=True)
     assert all((2 * position[source] + 1, 2 * position[target]) in observed for source, target in ends)
+
+
+def test_samples_are_the_same_in_both_formats(tmp_path: Path) -> None:
+    simulate(Job(ranks=2, steps=2, layers=2, backend="cupti")).write(tmp_path / "json", level=1, truth=False)
+    after = hg.load(native(tmp_path / "json", tmp_path / "native", Dialect()))
+    before = hg.load(tmp_path / "json")
+    samples = hg.device_samples(before)
+    assert set(samples["counter"]) == {"Power (W)", "SM Active (%)"}
+    pd.testing.assert_frame_equal(hg.device_samples(after), samples)
+    pd.testing.assert_frame_equal(hg.device_samples(after, by="counter"), hg.device_samples(before, by="counter"))

@@ -137,7 +137,7 @@ def test_a_killed_exports_temporary_file_is_read(tmp_path: Path) -> None:
     [
         (
             "",
-            r"no \.json, .*\.sqlite\.gz file in this folder; there are traces in .*run1",
+            r"no \.json, .*\.pftrace\.gz file in this folder; there are traces in .*run1",
         ),
         ("none.json", "no such file, folder or match"),
         ("none/", "no such file, folder or match"),

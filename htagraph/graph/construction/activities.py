@@ -22,10 +22,10 @@ from htagraph.core.naming import (
     step_number,
 )
 from htagraph.core.parents import ancestors, nearest
-from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.activities import CUT, Activities, Lane
 from htagraph.graph.construction.device_rows import names_of_work
 from htagraph.graph.construction.nesting import nest, nesting_order
-from htagraph.trace.columns import Events, Trace
+from htagraph.trace.columns import Events, SparseColumn, Trace
 from htagraph.trace.kept import REAL_ID_SHARE, Launches
 from htagraph.trace.readers import reader_of
 
@@ -227,7 +227,7 @@ def _stream(trace: Trace, in_file: int, ordinal: int, stream: int) -> Lane:
 
 
 def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Events:
-    """Return the table with impossible durations cut at the start of the next activity on the stream.
+    """Return the table with impossible durations cut at the start of the next activity on the stream, and marked.
 
     Some ROCm versions write durations that overflow by seconds. A duration is impossible if it ends 0.1 s or more after
     the start of the next but one: a stream overlaps its work with at most one neighbour. Events that only enclose work
@@ -248,7 +248,9 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
     duration[first[over]] = np.maximum(0, table.start[follower[over]] - table.start[first[over]])
     detail = "device work that runs 0.1 s into its successors; cut at the next start"
     log.add("duration_overflow", detail, int(over.sum()))
-    return replace(table, duration=duration)
+    cut = np.sort(first[over]).astype(np.int32)
+    marks = SparseColumn(cut, np.ones(len(cut), np.int64), 0)
+    return replace(table, duration=duration, args={**table.args, CUT: marks})
 
 
 def _causes(

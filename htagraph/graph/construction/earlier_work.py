@@ -64,7 +64,7 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     The first work of a stream waited for earlier work if the device ran nothing recorded for most of the wait, later
     work of the device never waited like this, and several pieces of work were queued on the stream by then, or the call
     itself waited, and is a copy, which loads no module. So did the first work of other streams that was launched
-    meanwhile.
+    meanwhile; if it started later than all such work, it has an edge from the last of their starts.
 
     The edge lasts as long as the earlier work, whose end so stays where it is, whatever becomes of the host.
 
@@ -82,7 +82,6 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     waited = start - starts.ready
     late = starts.is_first.copy()
     late &= starts.idle_ns > LIMITS.idle_start_ns
-    late &= starts.idle_ns > LIMITS.most * waited
     late &= ~_recurs(job, starts)
     is_copy = acts.kind[starts.work] == ActivityKind.MEMORY
     begun = job.moment(2 * starts.call)
@@ -90,10 +89,16 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     is_blocked = is_copy & (returned >= start)
     is_queued = _queued(job, starts) >= LIMITS.often
     is_sure = late & (is_blocked | is_queued)
-    last = _until(job, starts, is_sure)
-    until = np.where(is_sure, _EVER, last)
+    is_sure &= starts.idle_ns > LIMITS.most * waited
+    last = _last(job, starts, is_sure)
+    until = np.where(last >= 0, job.moment(2 * last), _NEVER)
+    waited = np.minimum(start, until) - starts.ready
     is_behind = late & (begun < until)
-    return _edges(job, starts.only(is_behind), until[is_behind])
+    is_behind &= starts.idle_ns > LIMITS.most * waited
+    is_behind |= is_sure
+    is_after = ~is_sure & (start >= until)
+    after = np.where(is_after, last, -1)
+    return _edges(job, starts.only(is_behind), after[is_behind])
 
 
 def _starts(job: RecordedJob, edges: Edges, held: Ints) -> _Starts:
@@ -149,20 +154,28 @@ def _ready(job: RecordedJob, call_of: Ints, held: Ints) -> Ints:
 
 def _queued(job: RecordedJob, starts: _Starts) -> Ints:
     """Return how many pieces of work had been launched on the stream of each work when its first work started."""
-    acts = job.activities
-    lane = acts.lane[starts.work]
-    begins = np.zeros(len(job.lanes), np.int64)
-    first = starts.work[starts.is_first]
-    begins[acts.lane[first]] = acts.start[first]
-    is_before = acts.start[starts.call] <= begins[lane]
-    by_lane = np.bincount(lane[is_before], minlength=len(job.lanes))
+    lane = job.activities.lane[starts.work]
+    by_lane = np.bincount(lane[_is_early(job, starts)], minlength=len(job.lanes))
     return by_lane[lane]
 
 
-def _recurs(job: RecordedJob, starts: _Starts) -> Mask:
-    """Return which starts are about as late as several starts of later work of the rank, without earlier work."""
+def _is_early(job: RecordedJob, starts: _Starts) -> Mask:
+    """Return which work had been launched when the first work of its stream started."""
     acts = job.activities
-    later = starts.only(~starts.is_first)
+    begins = np.zeros(len(job.lanes), np.int64)
+    first = starts.work[starts.is_first]
+    begins[acts.lane[first]] = acts.start[first]
+    lane = acts.lane[starts.work]
+    return np.asarray(acts.start[starts.call] <= begins[lane])
+
+
+def _recurs(job: RecordedJob, starts: _Starts) -> Mask:
+    """Return which starts are about as late as several starts of the rank that no earlier work can have held up.
+
+    These are starts of work that was launched after the first work of its stream had started.
+    """
+    acts = job.activities
+    later = starts.only(~_is_early(job, starts))
     rank = acts.rank[later.work]
     order = np.lexsort((-later.idle_ns, rank))
     ranks = rank[order]
@@ -181,21 +194,29 @@ def _by_rank(job: RecordedJob, value: int) -> Ints:
     return np.full(count, value)
 
 
-def _until(job: RecordedJob, starts: _Starts, is_sure: Mask) -> Ints:
-    """Return until when earlier work ran on the rank of each start, ns: until the last sure start of the rank."""
+def _last(job: RecordedJob, starts: _Starts, is_sure: Mask) -> Ints:
+    """Return the sure work that started last on the rank of each start, -1 for none."""
     acts = job.activities
-    until = _by_rank(job, _NEVER)
+    last = _by_rank(job, -1)
     sure = starts.work[is_sure]
-    np.maximum.at(until, acts.rank[sure], job.moment(2 * sure))
-    return until[acts.rank[starts.work]]
+    in_order = sure[np.argsort(job.moment(2 * sure), kind="stable")]
+    last[acts.rank[in_order]] = in_order
+    return last[acts.rank[starts.work]]
 
 
-def _edges(job: RecordedJob, behind: _Starts, until: Ints) -> Edges:
-    """Return edges that end at some moments, or at the starts of the work if these come first; and report them."""
+def _edges(job: RecordedJob, behind: _Starts, after: Ints) -> Edges:
+    """Return the edges to starts that waited for earlier work, and report them.
+
+    Args:
+        job: the recorded job.
+        behind: the starts.
+        after: for each start, the work on another stream whose start shows that the earlier work was over; -1 if the
+            start itself shows it.
+    """
     acts = job.activities
     rank = acts.rank[behind.work]
     target = 2 * behind.work
-    until = np.minimum(until, job.moment(target))
+    until = np.where(after >= 0, job.moment(2 * after), job.moment(target))
     source = np.zeros(len(rank), np.int64)
     issues: list[Issue] = []
     for number in np.unique(rank).tolist():
@@ -208,8 +229,9 @@ def _edges(job: RecordedJob, behind: _Starts, until: Ints) -> Edges:
         waited = until[rows] - behind.ready[rows]
         issues += _reported(job, number, int(waited.max()))
     job.refused["latency"] = tuple(issues)
+    source = np.where(after >= 0, 2 * after, source)
     lasts = until - job.moment(source)
-    is_wait = lasts > 0
+    is_wait = (lasts > 0) | (after >= 0)
     return Edges.of(
         source[is_wait],
         target[is_wait],

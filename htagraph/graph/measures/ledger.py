@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Ledger", "Part", "RankLedger", "ledger_of"]
 
 _HOST_WORK = (ActivityKind.OP, ActivityKind.PYTHON, ActivityKind.HOST_COMMUNICATION)
-_WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler"}
+_WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler", "pftrace": "PyTorch's profiler"}
 
 
 class Part(Enum):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of, occurring
+from htagraph.core.arrays import Array, Mask, inverse_of, occurring
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_asking, is_taking, names_that
-from htagraph.graph.activities import Activities, Edges, blocked_since
+from htagraph.graph.activities import CUT, Activities, Edges, blocked_since
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -24,6 +24,7 @@ __all__ = [
     "own_time_of",
     "timed_work",
     "untraced_edges",
+    "upper_bounds",
     "work_of",
     "work_times",
     "works_of",
@@ -59,6 +60,18 @@ def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     took = np.where(host[rows] & ~talks, graph.own_time[rows], acts.duration[rows])
     took[talks] = acts.end[rows[talks]] - blocked_since(acts, rows[talks])
     return rows, took
+
+
+def upper_bounds(graph: DependencyGraph) -> Mask:
+    """Return which activities have a duration that was cut at the next start, and is at most as long as it says.
+
+    Example:
+        >>> import htagraph as hg
+        >>> bool(upper_bounds(hg.load("data/demo")).any())
+        False
+    """
+    acts = graph.activities
+    return acts.args[CUT].dense(len(acts)) > 0 if CUT in acts.args else np.zeros(len(acts), np.bool_)
 
 
 def work_times(

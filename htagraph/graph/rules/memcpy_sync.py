@@ -11,7 +11,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.core.naming import names_like
+from htagraph.core.naming import BARE_COPY, names_like, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import returns_by_rank
@@ -31,7 +31,8 @@ def memcpy_sync(job: RecordedJob) -> Edges:
     A call waits for a copy from the device to pageable memory, and a synchronous call waits for any copy. A call for a
     copy from pageable memory waits for its stream and then until the last part is staged, unless the copy is small. In
     a class (call name, copy name) where some calls return early, only those that returned right after their copy are
-    linked; a class whose names do not say that it blocks is linked if its calls are seen to wait.
+    linked; a class whose names do not say that it blocks is linked if its calls are seen to wait. Copies whose names do
+    not say the direction are of one class if they have one size too: programs read results of few bytes.
     """
     acts = job.activities
     copy = np.flatnonzero((acts.kind == ActivityKind.MEMORY) & (acts.cause >= 0))
@@ -62,9 +63,16 @@ def _return_after(job: RecordedJob, copy: Array, named: Array, small: Array) -> 
     # if the device's clock is early, even copies that no call waited for seem to end in time; not so in long calls
     long = acts.end[copy] - acts.start[call] > LIMITS.long_call_ns
     feasible = (after >= -tolerance) & (long | (after >= soonest - LIMITS.jitter_ns))
-    group = coded(acts.rank[copy], acts.name[copy], acts.name[call], small)
+    group = coded(acts.rank[copy], acts.name[copy], acts.name[call], small, _size_of_class(job, copy))
     always = np.bincount(group, feasible)[group] >= (1 - LIMITS.damaged) * np.bincount(group)[group]
     right_behind = (after >= soonest) & (after <= soonest + LIMITS.slow_return_ns)
     seen = np.bincount(group, long & right_behind)[group] >= LIMITS.often
     blocks = np.where(named & ~small, always | right_behind, always & seen) | (named & small & long & right_behind)
     return np.asarray(feasible & blocks)
+
+
+def _size_of_class(job: RecordedJob, copy: Array) -> Array:
+    """Return the bytes of copies whose names do not say the direction, and -1 for other copies."""
+    acts = job.activities
+    states_no_direction = names_that(lambda name: name == BARE_COPY, job.names)[acts.name[copy]]
+    return np.where(states_no_direction, acts.arg("bytes")[copy], -1)

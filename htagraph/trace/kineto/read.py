@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from htagraph.core.arrays import Array
 from htagraph.core.device_kinds import DeviceShape, name_by_shape
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments",
-    "columns", "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
+    "checked", "columns", "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
 SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
@@ -434,9 +434,15 @@ def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
 
     Source: HTA's validate_trace_format.
     """
-    tallies: dict[tuple[str, str], _Tally] = {}
     log = IssueLog(str(path))
-    for _, events in split(iter_bytes(path_of(path), log), event_decoder(), {}, log):
+    blocks = split(iter_bytes(path_of(path), log), event_decoder(), {}, log)
+    return checked(events for _, events in blocks)
+
+
+def checked(blocks: Iterable[Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
+    """Return the table of `check_arguments`, of blocks of events with Kineto's keys."""
+    tallies: dict[tuple[str, str], _Tally] = {}
+    for events in blocks:
         values: dict[_Kind, dict[str, list[Any]]] = {}
         for event in events:
             for key, value in (event.get("args") or {}).items():
@@ -495,7 +501,7 @@ def _adapters(kind: _Kind) -> dict[str, TypeAdapter[list[Any]]]:
     several: Any = list
     fields = getattr(model.model_fields["args"].annotation, "model_fields", {})
     return {
-        str(key): TypeAdapter(several[each.annotation])
+        str(key): TypeAdapter(several[each.annotation], config=ConfigDict(coerce_numbers_to_str=True))
         for each in fields.values()
         for key in getattr(each.validation_alias, "choices", ())
     }

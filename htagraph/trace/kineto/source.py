@@ -51,12 +51,13 @@ _FOREIGN = (
 
 def iter_bytes(
     path: TracePath, log: IssueLog, progress: Callable[[int], None] | None = None, *, piece_bytes: int | None = None,
-    start: int = 0,
+    start: int = 0, check: Callable[[bytes, object], None] | None = None,
 ) -> Iterator[bytes]:  # fmt: skip
     """Yield the decompressed bytes of a file, in pieces.
 
     A gzip stream that ends early or fails its checksum yields the bytes up to the damage. `progress` is called with the
-    number of bytes of the file consumed so far; `start` is the position of the first byte to yield.
+    number of bytes of the file consumed so far; `start` is the position of the first byte to yield; `check`, given the
+    first bytes and the path, refuses files of other formats: all but JSON, if it is not given.
     """
     try:
         with path.open(piece_bytes) if isinstance(path, RemotePath) else path.open("rb") as file:
@@ -72,7 +73,7 @@ def iter_bytes(
             else:
                 file.seek(start)
                 pieces = iter(lambda: file.read(size), b"")
-            _refuse_foreign(head, path)
+            (check or _refuse_foreign)(head, path)
             for piece in pieces:
                 yield piece
                 if progress is not None:
@@ -256,8 +257,8 @@ def _refuse_foreign(head: bytes, path: object) -> None:
             raise NotATraceError(msg)
     if _is_binary(head[:256]):
         msg = (
-            f"{path}: binary data, not JSON (protobuf or Perfetto-native traces are not read; "
-            "export with prof.export_chrome_trace)"
+            f"{path}: binary data, not JSON (a trace in Perfetto's native format is read if its name ends in .pftrace; "
+            "else export with prof.export_chrome_trace)"
         )
         raise NotATraceError(msg)
 

@@ -205,6 +205,7 @@ def paused(
     short: int = 40,
     inside: bool = False,
     behind: bool = False,
+    late: int = 35,
     count: int = 8,
 ) -> list[Json]:
     """Return steps in which a thread pauses after a launch, for 5 ms or so: another stream's kernels run on.
@@ -216,13 +217,14 @@ def paused(
         short: the duration of each of the kernels that keep the device busy, µs.
         inside: whether the pause is in an operator.
         behind: whether these kernels are on the same stream, behind the first one.
+        late: how long after the first kernel a pause ends, µs; negative if the host polls memory that it writes.
         count: steps.
     """
     calls, events = itertools.count(1), []
     for number in range(count):
         at, work = 20_000 * number, 4000 + number * 37 % 11 * spread // 10
         pause = lasts or 4300 + number * 53 % 7 * spread // 7
-        pause = work + 35 + number % 3 * 4 if wait else pause
+        pause = work + late + number % 3 * 4 if wait else pause
         events += [launch(at, 2, call := next(calls)), kernel("awaited", at + 5, work, call)]
         for beside in range(8000 // short):
             events += [launch(at + 3, 0, call := next(calls))]
@@ -244,6 +246,20 @@ def test_a_pause_that_ends_with_the_same_work_each_time_waits_for_it(*, inside: 
     assert place is not None
     assert (place.name, place.count) == ("holds" if inside else "goes on", 8)
     assert place.blocked_ns == pytest.approx(8 * 4_400_000, rel=0.1)
+
+
+@pytest.mark.parametrize("late", [-70, -40, -20, 5, 60])
+def test_a_host_that_polls_memory_goes_on_shortly_before_or_after_the_kernel_that_writes_it(late: int) -> None:
+    graph = load(paused(late=late, inside=True))
+    assert not hg.replay(graph).max_error_ns
+    shorter = hg.what_if(graph).scale(name="awaited", factor=0.5).run()
+    assert shorter.saved_ns == pytest.approx(8 * 2_200_000, rel=0.1)
+    assert not hg.what_if(graph).scale(name="beside", factor=0.5).run().saved_ns
+
+
+@pytest.mark.parametrize("late", [-1500, -600])
+def test_a_host_that_goes_on_long_before_a_kernel_ends_does_not_wait_for_it(late: int) -> None:
+    assert not len(by_hand(paused(late=late)).polled.vertex)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,12 @@
+from .again import arguments as arguments
+from .again import category_arguments as category_arguments
+from .again import check_arguments as check_arguments
+from .again import event as event
+from .facts import survey as survey
+from .read import columns as columns
+from .samples import samples as samples
+from .settings import CATEGORIES as CATEGORIES
+from .settings import SETTINGS as SETTINGS
+from .settings import SUFFIXES as SUFFIXES
+from .settings import metadata as metadata
+from .settings import recognizes as recognizes
