@@ -36,6 +36,7 @@ from htagraph.trace.kineto.events import (
     HOST_CALLS,
     MODELS,
     BulkField,
+    Event,
     call_columns,
     canonical_category,
     columns,
@@ -307,8 +308,9 @@ def _category_ids(into: Columns, events: list[RawEvent]) -> Array:
 
 def _add_args(into: Columns, part: GrowingTable, first: int, events: list[RawEvent], category: Array) -> None:
     names = list(into.categories)
-    for code in np.flatnonzero(np.bincount(category)):
-        rows = np.flatnonzero(category == code)
+    by_category = np.argsort(category, kind="stable")
+    codes, starts = np.unique(category[by_category], return_index=True)
+    for code, rows in zip(codes.tolist(), np.split(by_category, starts)[1:], strict=True):
         of_category = [events[i] for i in rows.tolist()] if len(rows) < len(events) else events
         args = list(map(attrgetter("args"), of_category))
         for name, bulk in fields_of(names[code]):
@@ -382,13 +384,16 @@ def _add_flow_part(into: Columns, parts: list[tuple[Array, ...]], chosen: list[R
     parts.append((ids, is_start, lanes, padded[good], unpadded[good]))
 
 
-@cache
 def fields_of(category: str) -> tuple[tuple[str, BulkField], ...]:
     """Return (attribute of the args struct, field with one key) for every key of a category's events.
 
     Today's key comes last, so that it wins where an event has an older one too.
     """
-    model = MODELS.get(category, MODELS["kernel"])
+    return _fields_of_model(MODELS.get(category, MODELS["kernel"]))
+
+
+@cache
+def _fields_of_model(model: type[Event]) -> tuple[tuple[str, BulkField], ...]:
     own = {(field.column, key) for _, field, of_calls in stored_fields(model) if not of_calls for key in field.keys}
     return tuple(
         (attribute(bulk, i), bulk._replace(keys=(key,)))

@@ -99,6 +99,11 @@ def test_columns_without_events_have_their_types() -> None:
     assert (len(table), len(new().instants()), table.args) == (0, 0, {})
 
 
+def test_the_fields_of_unknown_categories_are_worked_out_once() -> None:
+    assert fields_of("one that nobody knows") is fields_of("another")
+    assert fields_of("cpu_op") != fields_of("another")
+
+
 def test_an_argument_is_absent_in_rows_that_have_none() -> None:
     into = new()
     add(into, [1, 2, 3], [1, 1, 1])
