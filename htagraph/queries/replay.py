@@ -32,6 +32,9 @@ GAPS = Table(
     rank_by="total_us",
 )
 
+_ABSENT_IN_COMPLETE_TRACES = (*UNEXPLAINED, GapKind.OTHER_WORK)
+"""Gaps that a trace of all work of all processes would not have."""
+
 
 def predict(
     graph: DependencyGraph, lag: Times | None = None, gap: Times | None = None, head: Times | None = None
@@ -78,8 +81,9 @@ class Replay:
 
     @cached_property
     def explained_ns(self) -> int:
-        """The makespan without unexplained gaps, ns."""
-        time = predict(self.graph, gap=without_unexplained(self.graph, self.graph.gap))
+        """The makespan without the gaps that a complete trace would not have, ns."""
+        is_missing = of_kinds(self.graph.gap_kind, _ABSENT_IN_COMPLETE_TRACES)
+        time = predict(self.graph, gap=np.where(is_missing, 0, self.graph.gap))
         return int(time.max() - time.min()) if len(time) else 0
 
     def to_frame(self) -> pd.DataFrame:
@@ -123,7 +127,7 @@ class Replay:
             saved = self.makespan_ns - int(time.max() - time.min())
             rows.append((
                 kind.label, int(of_kind.sum()), int(graph.gap[of_kind].sum()) / 1000, saved / 1000,
-                100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in UNEXPLAINED,
+                100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in _ABSENT_IN_COMPLETE_TRACES,
             ))  # fmt: skip
         table = GAPS.frame(rows)
         return GAPS.ranked(table)
