@@ -8,10 +8,12 @@ import pandas as pd
 
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import JUDGES, MEASURES
+from htagraph.findings.incomplete import missing_parts
+from htagraph.findings.phrases import and_list
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 
-__all__ = ["NEEDS", "RECORDING", "recording_of"]
+__all__ = ["NEEDS", "RECORDING", "limit_of", "recording_of"]
 
 RECORDING = Table(
     "What the recording holds",
@@ -40,6 +42,19 @@ NEEDS: Final = {
     "module_breakdown": _OPERATORS,
 }
 """The parts of a recording that the answer of an analysis rests on."""
+
+
+def limit_of(graph: DependencyGraph, analysis: str) -> str:
+    """Return that the recording lacks parts that an analysis rests on, in words; empty where it holds every part.
+
+    Example:
+        >>> import htagraph as hg
+        >>> limit_of(hg.load("data/demo"), "idle_breakdown")
+        ''
+    """
+    needs = NEEDS.get(analysis, frozenset())
+    lost = [missing.lost.value for missing in missing_parts(graph) if missing.lost in needs]
+    return f"the recording lacks {and_list(lost)}" if lost else ""
 
 
 def recording_of(graph: DependencyGraph) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from htagraph.graph.activities import replayed
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.graph.measures.ledger import Part
-from htagraph.output.recording import NEEDS, RECORDING, recording_of
+from htagraph.output.recording import RECORDING, limit_of, recording_of
 from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.inputs import ISSUES, issues_of
@@ -189,15 +189,15 @@ def _answer(check: Check) -> list[str]:
 
 
 def _as_recorded(graph: DependencyGraph, check: Check) -> Check:
-    """Return a check as the ledger limits it: no full answer rests on a missing part, and none on unknown rows."""
-    needs = NEEDS.get(check.analysis, frozenset())
-    lost = [missing.lost for missing in missing_parts(graph) if missing.lost in needs]
+    """Return a check as the ledger limits it: no full answer rests on a missing part, and none on unknown rows.
+
+    A check of a part itself stays as it is, with the advice how to record the part.
+    """
     if Part.MEANING in graph.ledger.lacks and check.analysis not in _PARTS:
         missing = _UNKNOWN_ROWS if check.possible else check.missing
         return check._replace(possible=False, missing=missing, setting="")
-    if not lost or not check.possible:
-        return check
-    return check._replace(full=False, limit=f"the recording lacks {and_list(part.value for part in lost)}", setting="")
+    limit = limit_of(graph, check.analysis)
+    return check._replace(full=False, limit=limit, setting="") if limit and check.possible else check
 
 
 def _replays(graph: DependencyGraph) -> tuple[Check, ...]:
