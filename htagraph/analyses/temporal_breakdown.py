@@ -33,7 +33,12 @@ TABLE = Table(
 
 @described(TABLE)
 @rank_by_rank
-def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] = "device") -> pd.DataFrame:
+def temporal_breakdown(
+    graph: DependencyGraph,
+    *,
+    by: Literal["device", "rank"] = "device",
+    begin: Literal["free", "first"] = "free",
+) -> pd.DataFrame:
     """Return the parts of each rank's window, from its first to its last device work, which sum to it exactly.
 
     Computation is the time in which a computation kernel runs on any stream. Communication counts only while no
@@ -45,12 +50,14 @@ def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] 
         graph: the job.
         by: ``"device"``: one row per device of a rank, as a process may use several; their windows are the rank's.
             ``"rank"``: one row per rank, which is idle while none of its devices runs anything.
+        begin: where a window begins. ``"free"``: behind work that a device was busy with since before the recording.
+            ``"first"``: with the first recorded work in any case, as HTA's.
 
     Returns:
         One row per rank and device, and one per rank without device work: {columns}.
 
     Raises:
-        ValueError: `by` is something else.
+        ValueError: `by` or `begin` is something else.
 
     Example:
         >>> import htagraph as hg
@@ -62,8 +69,11 @@ def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] 
     Source: HTA's temporal breakdown, with its non-compute time split by what was exposed.
     """
     check_choice("by", by, ("device", "rank"))
-    apart = by == "device"
-    works = {rank: _in_window_of_rank(graph, rank, works_of(graph, rank, apart=apart)) for rank in graph.ranks}
+    check_choice("begin", begin, ("free", "first"))
+    works = {}
+    for rank in graph.ranks:
+        window_begin = _begin(graph, rank) if begin == "free" else _NEVER
+        works[rank] = _in_window_of_rank(works_of(graph, rank, apart=by == "device"), window_begin)
     ranks = [rank for rank, of_rank in works.items() for _ in of_rank]
     rows = [_row(work) for of_rank in works.values() for work in of_rank]
     executors = [executor for executor, _ in rows]
@@ -76,14 +86,16 @@ def temporal_breakdown(graph: DependencyGraph, *, by: Literal["device", "rank"] 
     })  # fmt: skip
 
 
+_NEVER = np.iinfo(np.int64).min
+"""Before any recorded moment, ns."""
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 _PRECEDENCE = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
-def _in_window_of_rank(graph: DependencyGraph, rank: int, works: list[Work]) -> list[Work]:
+def _in_window_of_rank(works: list[Work], begin: int) -> list[Work]:
     """Return the work of each device of a rank, each in the window from the rank's first to its last work."""
     start = min(work.start for work in works)
-    start = max(start, _begin(graph, rank))
+    start = max(start, begin)
     end = max(work.end for work in works)
     return [_within(work, start, end) for work in works]
 
@@ -97,7 +109,7 @@ def _begin(graph: DependencyGraph, rank: int) -> int:
     of_rank = acts.of_rank(rank)
     is_work = acts.on_device[of_rank]
     if not is_work.any():
-        return np.iinfo(np.int64).min
+        return _NEVER
     work = of_rank.start + np.flatnonzero(is_work)
     window = begins_of_devices(graph, work)
     begins = np.maximum(acts.start[work], window)

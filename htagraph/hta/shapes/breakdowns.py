@@ -54,7 +54,7 @@ def get_temporal_breakdown(self: HasJob, visualize: bool = True) -> pd.DataFrame
         ``kernel_time(us)`` (first start to last end of device work), and ``idle_time_pctg``,
         ``compute_time_pctg``, ``non_compute_time_pctg`` of it, rounded to 2 digits.
     """
-    native = temporal_breakdown(self.job.graph, by="rank")
+    native = temporal_breakdown(self.job.graph, by="rank", begin="first")
     native = native[(native["executor"] == "device").to_numpy()]
     if not len(native):
         self.job.warn(_NO_DEVICE_WORK)

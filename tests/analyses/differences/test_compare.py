@@ -30,7 +30,7 @@ def test_counts_and_times_are_those_of_the_activities(first: Any, second: Any) -
             if hg.ActivityKind(acts.kind[i]).label in ADDED or (in_steps and acts.step[i] < 0):
                 continue
             name = graph.names[acts.name[i]]
-            key = (stable_name(name) if name.startswith("ProfilerStep#") else name, bool(acts.on_device[i]))
+            key = (stable_name(name), bool(acts.on_device[i]))
             count[key] += 1
             time[key] += int(acts.duration[i])
         keys = list(zip(table["name"], table["on_device"], strict=True))
