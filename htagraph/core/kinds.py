@@ -14,8 +14,8 @@ import numpy as np
 from htagraph.core.arrays import Array, Mask, marked
 
 __all__ = [
-    "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
-    "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS",
+    "ABSENT_IN_COMPLETE_TRACES", "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE",
+    "DEVICE_WAITS", "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS",
     "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "KernelKind",
     "Provenance", "edges_with", "of_kinds",
 ]  # fmt: skip
@@ -245,6 +245,8 @@ BETWEEN: Final = edges_with("between")
 """Kinds of edges whose time is the gap behind them."""
 UNEXPLAINED: Final = tuple(kind for kind in GapKind if kind.is_unexplained)
 """Kinds of gaps that nothing explains."""
+ABSENT_IN_COMPLETE_TRACES: Final = (*UNEXPLAINED, GapKind.OTHER_WORK)
+"""Kinds of gaps that a trace of all work of all processes would not have."""
 HOST_GAPS: Final = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 """Kinds of gaps that are the host's time: its own code, or its wait for data."""
 

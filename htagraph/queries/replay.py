@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.errors import check_type
-from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind, of_kinds
+from htagraph.core.kinds import ABSENT_IN_COMPLETE_TRACES, ADDED, UNEXPLAINED, GapKind, of_kinds
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -31,9 +31,6 @@ GAPS = Table(
     Col("explained", "bool", "False for gaps that a complete trace would not have"),
     rank_by="total_us",
 )
-
-_ABSENT_IN_COMPLETE_TRACES = (*UNEXPLAINED, GapKind.OTHER_WORK)
-"""Gaps that a trace of all work of all processes would not have."""
 
 
 def predict(
@@ -82,7 +79,7 @@ class Replay:
     @cached_property
     def explained_ns(self) -> int:
         """The makespan without the gaps that a complete trace would not have, ns."""
-        is_missing = of_kinds(self.graph.gap_kind, _ABSENT_IN_COMPLETE_TRACES)
+        is_missing = of_kinds(self.graph.gap_kind, ABSENT_IN_COMPLETE_TRACES)
         time = predict(self.graph, gap=np.where(is_missing, 0, self.graph.gap))
         return int(time.max() - time.min()) if len(time) else 0
 
@@ -127,7 +124,7 @@ class Replay:
             saved = self.makespan_ns - int(time.max() - time.min())
             rows.append((
                 kind.label, int(of_kind.sum()), int(graph.gap[of_kind].sum()) / 1000, saved / 1000,
-                100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in _ABSENT_IN_COMPLETE_TRACES,
+                100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in ABSENT_IN_COMPLETE_TRACES,
             ))  # fmt: skip
         table = GAPS.frame(rows)
         return GAPS.ranked(table)
