@@ -332,4 +332,6 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding("bound", needs=JUDGES, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)
+BOUND = Finding(
+    "bound", needs=JUDGES | {Part.PEERS}, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+)

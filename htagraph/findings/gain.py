@@ -305,5 +305,12 @@ def _advice(*claims: Claim) -> str:
 
 
 GAIN = Finding(
-    "gain", needs=JUDGES, when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
+    "gain",
+    needs=JUDGES | {Part.PEERS},
+    when=_when,
+    short=_short,
+    evidence=_evidence,
+    trial=_trial,
+    is_list=True,
+    advice=_advice,
 )

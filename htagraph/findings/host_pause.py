@@ -90,5 +90,11 @@ def _advice(*claims: Claim) -> str:
 
 
 HOST_PAUSE = Finding(
-    "host_pause", needs=JUDGES | {Part.HOST}, when=_when, short=_short, evidence=_evidence, is_list=True, advice=_advice
+    "host_pause",
+    needs=JUDGES | {Part.HOST, Part.PEERS},
+    when=_when,
+    short=_short,
+    evidence=_evidence,
+    is_list=True,
+    advice=_advice,
 )

@@ -13,7 +13,7 @@ from htagraph.core.naming import COUNTER_RANGE
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import JUDGES, Claim, Finding
 from htagraph.findings.limits import MAX_NAMED
-from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
+from htagraph.findings.phrases import and_list, plural, ranks_text, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.launch_calls import LaunchCalls
@@ -26,6 +26,7 @@ _UNKNOWN: Final = {
     Part.DEVICE: "What bounds the job, when its device is idle and what changes gain cannot be said",
     Part.HOST: "What the host does cannot be said",
     Part.CALLS: "Whether devices wait for the host cannot be said",
+    Part.PEERS: "What bounds the job cannot be said",
     Part.MEANING: "Nothing can be said of hosts and devices",
 }
 _OTHER_PROGRAM: Final = (
@@ -95,6 +96,8 @@ def _advice(graph: DependencyGraph, lost: Part, lacking: Sequence[RankLedger]) -
     traces = [graph.traces[rank.rank] for rank in lacking if rank.rank in graph.traces]
     if lost == Part.MEANING:
         return _OTHER_PROGRAM
+    if lost == Part.PEERS:
+        return "Load the files of all ranks, to see which rank is late, and how long transfers take."
     if lost != Part.DEVICE:
         return f"Record with {setting_for(traces, 'host' if lost == Part.CALLS else 'operators')}."
     if all(rank.is_alone for rank in lacking):
@@ -118,6 +121,10 @@ def _why(graph: DependencyGraph, lost: Part, lacking: Sequence[RankLedger]) -> s
         alone = sum(rank.device_work_without_launch for rank in lacking)
         every = sum(rank.device_work for rank in lacking)
         return f"{alone} of {every} kernels and copies have no launch call in the file"
+    if lost == Part.PEERS:
+        busy = sum(rank.device_ns for rank in lacking)
+        met = share_text(100 * sum(rank.meeting_ns for rank in lacking) / busy)
+        return f"for {met} of their busy time, devices run only collectives with ranks that were not read"
     events = sum(rank.foreign_events for rank in lacking)
     return f"another program wrote the file, and its rows do not say what is device work ({plural(events, 'event')})"
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
-from htagraph.core.intervals import difference, length, union
+from htagraph.core.intervals import Intervals, difference, length, union
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
+from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Part(Enum):
     DEVICE = "the work of devices"
     HOST = "operators of the host"
     CALLS = "the launch calls of device work"
+    PEERS = "the other ranks"
     MEANING = "the meaning of its rows"
 
 
@@ -68,6 +70,8 @@ class RankLedger(NamedTuple):
     """Time from the first to the last moment of the rank."""
     device_ns: int
     """Time in which any stream ran recorded work."""
+    meeting_ns: int
+    """The part of this time in which devices ran nothing but collectives with ranks that were not read."""
     device_end_ns: int
     """From the first moment of the rank to the end of the last recorded work; 0 without work."""
     sync_ns: int
@@ -93,9 +97,10 @@ class RankLedger(NamedTuple):
 
         A complete recording has work for each launch: the share that may be missing is that of damaged events, and
         no place in the code may lose all its work. Most steps without work, while the device worked in some, are a gap
-        of the recording, too.
+        of the recording, too. The other ranks are missing where a device does little but meet them: they set the pace.
         """
         missing = set()
+        is_kept_busy = self.device_ns >= LIMITS.nearly_all * self.window_ns
         lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
         lost_calls |= self.lost_at_places > 0
         lost_all = bool(self.lost_launches) and not self.device_work
@@ -106,7 +111,9 @@ class RankLedger(NamedTuple):
             missing |= {Part.HOST} if not self.operators else set()
             lost_launches = self.device_work_without_launch > MOST * self.device_work
             # no late launch bounds a device that works nearly all the time
-            missing |= {Part.CALLS} if lost_launches and self.device_ns < LIMITS.nearly_all * self.window_ns else set()
+            missing |= {Part.CALLS} if lost_launches and not is_kept_busy else set()
+        if is_kept_busy and self.meeting_ns > MOST * self.device_ns:
+            missing.add(Part.PEERS)
         if self.foreign_events and not self.device_work and not self.launches:
             missing.add(Part.MEANING)
         return frozenset(missing)
@@ -150,9 +157,11 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
     rows = acts.of_rank(rank)
     kind = acts.kind[rows]
     work = rows.start + np.flatnonzero(is_work[rows])
+    meets = work[lacks_members(graph)[work]]
+    works_alone = np.setdiff1d(work, meets)
     waits = rows.start + np.flatnonzero(kind == ActivityKind.SYNC)
-    ran = union(graph.time[2 * work], graph.time[2 * work + 1])
-    waited = union(graph.time[2 * waits], graph.time[2 * waits + 1])
+    ran = _busy(graph, work)
+    waited = _busy(graph, waits)
     moments = graph.time[2 * rows.start : 2 * rows.stop]
     calls = slice(*np.searchsorted(launches.activity, (rows.start, rows.stop)))
     is_empty = launches.works[calls] == 0
@@ -174,6 +183,7 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         operators=_count(of_kinds(kind, _HOST_WORK)),
         window_ns=int(np.ptp(moments)) if len(moments) else 0,
         device_ns=length(ran),
+        meeting_ns=length(difference(_busy(graph, meets), _busy(graph, works_alone))),
         device_end_ns=int(ran[1][-1] - moments.min()) if len(ran[1]) else 0,
         sync_ns=length(waited),
         sync_without_work_ns=length(difference(waited, ran)),
@@ -184,6 +194,11 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         writer=source.writer,
         is_alone=False,
     )
+
+
+def _busy(graph: DependencyGraph, rows: Ints) -> Intervals:
+    """Return the time in which any of some activities runs."""
+    return union(graph.time[2 * rows], graph.time[2 * rows + 1])
 
 
 def _count(mask: Mask) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import htagraph as hg
@@ -82,6 +85,27 @@ def test_steps_in_which_a_device_did_nothing_count_where_it_worked_in_others() -
 def test_device_work_without_operators_lacks_the_host() -> None:
     events = [event for event in _steps(5) if event["cat"] != "cpu_op"]
     assert _ledger(events).lacks == frozenset({Part.HOST})
+
+
+@pytest.mark.parametrize(("compute_us", "meet_us", "lacks"), [(20, 75, True), (70, 25, False), (20, 40, False)])
+def test_the_other_ranks_are_missing_where_a_busy_device_mostly_meets_them(
+    compute_us: int,
+    meet_us: int,
+    lacks: bool,  # noqa: FBT001
+    tmp_path: Path,
+) -> None:
+    events: list[Json] = []
+    for number in range(20):
+        at = 100 * number
+        compute, meet = 1 + 2 * number, 2 + 2 * number
+        events += [op("aten::mm", at, 4), launch(at + 1, 1, compute), kernel(COMPUTE, at + 3, compute_us, compute)]
+        events += [launch(at + 5, 1, meet), kernel("ncclDevKernel_AllReduce", at + 3 + compute_us, meet_us, meet)]
+    path = tmp_path / "rank-0.json"
+    document = {"distributedInfo": {"rank": 0, "world_size": 4}, "traceEvents": events}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    (ledger,) = hg.load(path).ledger.ranks
+    assert ledger.meeting_ns == 20_000 * meet_us
+    assert (Part.PEERS in ledger.lacks) is lacks
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
