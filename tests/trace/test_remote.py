@@ -123,7 +123,7 @@ def test_a_url_of_the_disk_is_a_path() -> None:
     [
         ("memory://bucket/absent/x.json", "no such file, folder or bucket"),
         ("memory://bucket/run/none*", "no match"),
-        ("memory://bucket", "file in this folder; give what"),
+        ("memory://bucket", "file in this folder"),
         ("nothing://bucket/x", "no file system has URLs of the form nothing://"),
         ("reference://bucket/x", "give the URL of the traces themselves"),
         ("simplecache::memory://bucket/run", "give the URL of the traces themselves"),
