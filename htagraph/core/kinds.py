@@ -14,10 +14,10 @@ import numpy as np
 from htagraph.core.arrays import Array, Mask, marked
 
 __all__ = [
-    "ABSENT_IN_COMPLETE_TRACES", "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE",
-    "DEVICE_WAITS", "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS",
-    "TRAITS", "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "KernelKind",
-    "Provenance", "edges_with", "of_kinds",
+    "ABSENT_IN_COMPLETE_TRACES", "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION",
+    "DEVICE", "DEVICE_WAITS", "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS",
+    "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind",
+    "EdgeMeaning", "GapKind", "KernelKind", "Provenance", "edges_with", "of_kinds",
 ]  # fmt: skip
 
 CATEGORIES = (
