@@ -11,7 +11,7 @@ from htagraph.core.arrays import looked_up
 from htagraph.core.errors import DamagedTraceError, IssueLog
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Events, Facts, Flows, NodeDependencies, Trace, label
-from htagraph.trace.kept import YEAR_NS, Frames, Sieve, extent_of, refuse_out_of_range, shifted, valid
+from htagraph.trace.kept import YEAR_NS, Extent, Frames, Sieve, extent_of, refuse_out_of_range, shifted, valid
 from htagraph.trace.kineto.by_arguments import with_meaning_of_arguments
 from htagraph.trace.kineto.collecting import Columns
 from htagraph.trace.pftrace import scan
@@ -67,16 +67,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     extent = extent_of(table) if sieve is None else sieve.extent
     _refuse_without_events(path, packets, events, log)
     table = valid(table, extent)
-    log.add(
-        "time_outlier",
-        "events hours away from all others (a clock error); dropped",
-        extent.outliers,
-    )
-    if facts.base_ns is None and extent.events and extent.last < YEAR_NS:
-        log.add(
-            "no_base_time",
-            "the file does not say when times begin: ranks share no clock",
-        )
+    _report_times(facts, extent, log)
     out_of_unit = "a packet's time, or a snapshot of clocks, is damaged"
     refuse_out_of_range(extent, facts.origin_ns, path, out_of_unit)
     dependencies = _dependencies(
@@ -104,6 +95,20 @@ def columns(  # noqa: PLR0913 - what every reader takes
         format="pftrace",
         dependencies=dependencies,
     )
+
+
+def _report_times(facts: Facts, extent: Extent, log: IssueLog) -> None:
+    """Report damaged times, hours away from the rest, and a file that does not say when its times begin."""
+    log.add(
+        "time_outlier",
+        "events hours away from all others (a clock error); dropped",
+        extent.outliers,
+    )
+    if facts.base_ns is None and extent.events and extent.last < YEAR_NS:
+        log.add(
+            "no_base_time",
+            "the file does not say when times begin: ranks share no clock",
+        )
 
 
 def _counts(packets: Packets, events: PacketEvents) -> Mapping[str, int]:
