@@ -137,6 +137,8 @@ def test_k13_a_recording_of_devices_alone_asks_for_the_host(run: Run) -> None:
     assert "with_stack" not in text
     support = printed(run, "validate", "K13")
     assert "operators of the host no" in support
+    for verb in ("idle", "opportunities", "plan", "critical-path"):
+        assert not re.search(r"fast host|infinite-host|between operators", printed(run, verb, "K13")), verb
 
 
 def test_k14_rows_of_another_program_get_no_verdict(run: Run) -> None:

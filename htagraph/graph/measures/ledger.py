@@ -14,7 +14,7 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.intervals import Intervals, difference, length, union
-from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.kinds import ActivityKind, GapKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
 from htagraph.graph.measures.waits import lacks_members
@@ -23,7 +23,7 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Ledger", "Part", "RankLedger", "ledger_of"]
+__all__ = ["Ledger", "Part", "RankLedger", "ledger_of", "unrecorded_host"]
 
 _HOST_WORK = (ActivityKind.OP, ActivityKind.PYTHON, ActivityKind.HOST_COMMUNICATION)
 _WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler", "pftrace": "PyTorch's profiler"}
@@ -144,6 +144,27 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
     ranks = [_rank_ledger(graph, rank, is_work, launches, foreign.get(rank, 0)) for rank in graph.ranks]
     used = any(rank.device_work for rank in ranks)
     return Ledger(tuple(rank._replace(is_alone=used and _did_nothing(rank)) for rank in ranks), launches)
+
+
+def unrecorded_host(graph: DependencyGraph, recording: DependencyGraph | None = None) -> Mask:
+    """Return the vertices whose gap is the time of a host without a recorded operator: nothing predicts this time.
+
+    Args:
+        graph: the job.
+        recording: the job as recorded, where a change gave `graph` another structure.
+
+    Returns:
+        One value for each vertex.
+
+    Example:
+        >>> import htagraph as hg
+        >>> bool(unrecorded_host(hg.load("data/demo")).any())
+        False
+    """
+    ledger = graph.ledger if recording is None else recording.ledger
+    ranks = [rank.rank for rank in ledger.lacking(Part.HOST)]
+    is_untraced = graph.gap_kind == GapKind.HOST_UNTRACED
+    return is_untraced & np.repeat(np.isin(graph.activities.rank, ranks), 2)
 
 
 def _did_nothing(rank: RankLedger) -> bool:
