@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 import pytest
 
 import htagraph as hg
+from htagraph.cli.diff import limit
 from htagraph.cli.verbs import QUESTIONS
 from htagraph.findings.incomplete import is_judged, missing_parts
 from htagraph.findings.verdict import FINDINGS, first_step
 from htagraph.graph.measures.ledger import Part
+from htagraph.output import regressions
 from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
 from htagraph.output.reports.ranks import critical_path_report
+from htagraph.output.reports.two_jobs import compare_report, diff_report
 from htagraph.whatif.candidates import CLASSES
 from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
 
@@ -141,6 +144,41 @@ def test_nothing_is_concluded_from_a_recording_that_lost_rows(folder: Path, loss
             assert set(report.sentences) <= notes, report.command
             assert not any(len(report.tables.get(name, ())) for name in contents.concludes), report.command
             assert all(value != value for name, value in report.figures.items() if name in contents.concludes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.replace(" ", "_"))
+@pytest.mark.parametrize("folder", SMALL_JOBS, ids=label)
+def test_a_recording_that_lost_rows_is_compared_with_no_complete_one(folder: Path, loss: Loss, tmp_path: Path) -> None:
+    _lossy_copy(folder, tmp_path, loss)
+    jobs = hg.load(folder), hg.load(tmp_path)
+    notes = [f"After: {missing.sentence} {missing.advice}" for missing in missing_parts(jobs[1])]
+    result = hg.diff(*jobs)
+    assert notes
+    assert result.sentences()[: len(notes)] == notes
+    assert not any(_IS_CHANGE.search(sentence) for sentence in result.sentences())
+    names = hg.compare(*jobs)
+    limits = [limit("step_time>+1%"), limit("computation>+1%")]
+    report = diff_report(result, names, ("before", "after"), limits=limits)
+    assert report.sentences[: len(notes)] == notes
+    assert report.figures["exceeded"] == []
+    assert report.figures["cannot_tell"] == [each.text for each in limits]
+    assert not any(len(table) for name, table in report.tables.items() if name != "inputs")
+    strict = diff_report(result, names, ("before", "after"), limits=limits, strict=True)
+    assert strict.figures["exceeded"] == [each.text for each in limits]
+    comment = regressions.comment(result, result.change, [])
+    assert comment.startswith("### ⚪ Cannot tell: one of the recordings is incomplete")
+    assert "|" not in comment
+    compared = compare_report(jobs, names, ("before", "after"))
+    assert compared.sentences[: len(notes)] == notes
+    assert not len(compared.tables["names"])
+    assert not hg.assert_no_slower(folder, tmp_path).is_known
+    with pytest.raises(AssertionError, match="one of the recordings is incomplete"):
+        hg.assert_no_slower(folder, tmp_path, strict=True)
+
+
+_IS_CHANGE = re.compile(r"longer|shorter|as long as|replaced|which makes")
+"""Words of a sentence that says how a job changed, or why."""
 
 
 _OF_HOSTS = re.compile(r"fast host|free CPU|host that takes no time|infinite-host|untraced|between operators")
