@@ -22,7 +22,7 @@ from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.earlier_work import behind_earlier_work
+from htagraph.graph.construction.earlier_work import behind_earlier_work, with_waits_for_earlier_work
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
@@ -173,7 +173,7 @@ def latency(job: RecordedJob, edges: Edges) -> Edges:
     queued = behind_earlier_work(job, edges, held)  # few, and mostly none
     np.maximum.at(held, queued.target >> 1, job.moment(queued.target))
     limited = _of_graphs(job, _of_calls(job, edges, held), held)
-    return Edges.concatenate([limited, queued]) if len(queued) else limited
+    return with_waits_for_earlier_work(job, limited, queued)
 
 
 def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
