@@ -131,7 +131,7 @@ def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies()
 def test_only_the_first_work_of_a_recording_may_have_waited_for_earlier_work() -> None:
     first = [launch(0, 2, 1), kernel(COMPUTE, 8, 100, 1), launch(10, 2, 2)]
     graph = load([*first, kernel("side", 7000, 9, 2, stream=20)])
-    assert graph.gap[graph.gap_kind == GapKind.OTHER_WORK].tolist() == [
+    assert graph.gap[graph.gap_kind == GapKind.FIRST_RUN].tolist() == [
         6_982_000 - 90_000  # of the other stream, which may have held it up
     ]
 
