@@ -136,6 +136,19 @@ def test_only_the_first_work_of_a_recording_may_have_waited_for_earlier_work() -
     ]
 
 
+@pytest.mark.parametrize("after_us", [-20, 1, 4])
+def test_work_that_starts_as_a_slow_call_returns_was_handed_over_by_the_end_of_it(after_us: int) -> None:
+    """Kernels start up to a launch latency after a call that loads their code, also where the stream was busy."""
+    steady = [each for i in range(5) for each in (launch(100 * i, 2, i + 1), kernel(COMPUTE, 100 * i + 5, 10, i + 1))]
+    loads = [launch(600, 3000, 7), kernel("first", 3600 + after_us, 10, 7)]
+    graph = load([*steady, launch(590, 2, 6), kernel(COMPUTE, 595, 80, 6), *loads])
+    start = 2 * next(iter(graph.select(name="first")))
+    edge = graph.binding[start]
+    assert graph.gap[start] == 0
+    assert graph.edges.kind[edge] == EdgeKind.LAUNCH
+    assert graph.activities.duration[graph.edges.activity[edge]] == 3_000_000, "the time is that of the call"
+
+
 def test_work_that_a_slow_call_handed_over_late_takes_that_calls_time_with_it() -> None:
     """The first launch loads its kernel for 900 µs: without the call, what follows starts that much sooner."""
     calls = [launch(0, 2, 1), launch(100, 900, 2), launch(2000, 2, 3)]
