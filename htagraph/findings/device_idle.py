@@ -45,8 +45,9 @@ _TEXT = {
         "stream or a rank, or its launch was not recorded."
     ),
     "other_work": (
-        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: other work, or work "
-        "that was not recorded, had the device."
+        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: work that this "
+        "recording does not show, of another process or an unrecorded stream, probably had the device (check "
+        "nvidia-smi)."
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
