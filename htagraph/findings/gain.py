@@ -47,6 +47,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
+from htagraph.queries.host_time import has_long_pauses
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
@@ -55,7 +56,7 @@ from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "rows_that_gain"]
+__all__ = ["GAIN", "gain_name", "is_unknown", "rows_that_gain"]
 
 _NUMBER = re.compile(r"\d+")
 _WHAT = {
@@ -76,6 +77,13 @@ def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
         if (is_interrupted and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
             continue
         yield row
+
+
+def is_unknown(results: Results, name: str) -> bool:
+    """Return whether a row of opportunities is time of which nothing shows what ran: no Python between operators."""
+    if name != BETWEEN_OPERATORS:
+        return False
+    return has_long_pauses(results.graph) or any(map(is_unrecorded, results.claims(BOUND.when)))
 
 
 def _when(results: Results) -> list[Claim]:
@@ -181,7 +189,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
-        "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
+        "unknown": is_unknown(results, name),
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),

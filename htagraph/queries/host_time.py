@@ -5,7 +5,7 @@ Also where the host waits for its device, and where longest: the operators, or c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +20,15 @@ from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, is_source_
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "host_pauses", "late_reason",
-    "longest_blocking",
+    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "has_long_pauses", "host_pauses",
+    "late_reason", "longest_blocking", "steps_of_pause",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -81,6 +82,43 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
         "longest_us": top["longest_ns"] / 1000, "share_percent": 100 * top["total_ns"] / max(path.makespan_ns, 1),
         "activity": top["activity"],
     })  # fmt: skip
+
+
+def steps_of_pause(path: CriticalPath, pause: Mapping[str, Any]) -> list[int]:
+    """Return the few steps that hold nearly all time of a row of `host_pauses`; none where many steps do.
+
+    Example:
+        >>> import htagraph as hg
+        >>> path = hg.critical_path(hg.load("data/demo"))
+        >>> steps_of_pause(path, host_pauses(path).iloc[0])
+        []
+    """
+    graph = path.graph
+    each = _each(path)
+    words = np.array([*graph.names, ""], object)
+    chosen = np.isin(each["rank"], pause["ranks"] if "ranks" in pause else pause["rank"])
+    for key in _KEYS[:3]:
+        chosen &= words[each[key].to_numpy(np.int64)] == pause[key]
+    step = graph.activities.step[each["activity"].to_numpy(np.int64)]
+    time = each["ns"][chosen].groupby(step[chosen]).sum().sort_values(ascending=False)
+    shares = time.cumsum() / max(1, time.sum())
+    few = int(np.searchsorted(shares, LIMITS.nearly_all)) + 1
+    every = np.unique(step[step >= 0])
+    holds = time.index[:few]
+    return sorted(holds.tolist()) if few <= MOST * len(every) and holds.min() >= 0 else []
+
+
+@once
+def has_long_pauses(graph: DependencyGraph) -> bool:
+    """Return whether most host time without any event lies in long pauses: that is no Python between operators.
+
+    Example:
+        >>> import htagraph as hg
+        >>> has_long_pauses(hg.load("data/demo"))
+        False
+    """
+    pauses = graph.gap[graph.edges.target[untraced_edges(graph)]]
+    return bool(pauses[pauses >= LONG_NS].sum() > MOST * pauses.sum())
 
 
 def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
