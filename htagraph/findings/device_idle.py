@@ -98,7 +98,9 @@ def idle_times(results: Results) -> pd.DataFrame:
         start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
         begun = earlier.get((rank, device))
         start = start if begun is None else int(graph.time[begun])  # before that it was not idle
-        start, stop = results.usual_path.window if results.usual else (start, stop)
+        if results.usual:
+            begin, stop = results.usual_path.window
+            start = begin if begun is None else max(begin, start)
         started = clip(start_up_spans(graph, rank), start, stop)
         lead, trail = (
             length_of(difference((np.array([low]), np.array([max(low, high)])), started))
