@@ -16,7 +16,16 @@ import pandas as pd
 from htagraph.core.arrays import Array, coded, distinct
 from htagraph.core.computing import once
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
-from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, is_source_frame, names_like, names_that
+from htagraph.core.intervals import NO_TIME, Intervals, intersection, union
+from htagraph.core.naming import (
+    DEFAULT_NAMING,
+    exact_glob,
+    is_data_loader,
+    is_poll,
+    is_source_frame,
+    names_like,
+    names_that,
+)
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -28,7 +37,7 @@ from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
     "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "has_long_pauses", "host_pauses",
-    "late_reason", "longest_blocking", "steps_of_pause",
+    "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -152,6 +161,31 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     if reason_of_most == "launches" and np.searchsorted(shares, MOST) + 1 <= (1 - LIMITS.nearly_all) * count:
         return "pauses"
     return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
+
+
+def while_loading(graph: DependencyGraph, rank: int, outside: Intervals = NO_TIME) -> Intervals:
+    """Return when a rank's device waits for a late launch while the host gets a batch from its data loader.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        outside: further waits of the device, such as before its first work, ns.
+
+    Example:
+        >>> import htagraph as hg
+        >>> from htagraph.core.intervals import length
+        >>> length(while_loading(hg.load("data/demo"), 0)) > 0
+        True
+    """
+    acts = graph.activities
+    is_loader = names_that(is_data_loader, graph.names)[acts.name] & ~acts.on_device
+    loads = np.flatnonzero(is_loader & (acts.rank == rank))
+    pauses = graph.device_pauses
+    late = (pauses.places[pauses.place, 0] == rank) & (pauses.causes() == CAUSES.index("host_wait"))
+    begin = np.concatenate((pauses.begin[late], outside[0]))
+    end = np.concatenate((pauses.begin[late] + pauses.length[late], outside[1]))
+    loading = union(graph.time[2 * loads], graph.time[2 * loads + 1])
+    return intersection(union(begin, end), loading)
 
 
 @once
