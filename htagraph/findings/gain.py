@@ -297,7 +297,11 @@ def _trial(claim: Claim) -> Trial | None:
         keeps_up = f"A data loader that keeps up {saves_text(claim)}{likely(claim).replace('; ', ' (', 1)}"
         return Trial(claim.figure, f"{keeps_up}{')' * bool(likely(claim))}.", ("--free-dataloader",))
     half_us = facts["half_us"]
-    return Trial(half_us, f"Half the time of {gain_name(claim)} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
+    return Trial(
+        half_us,
+        f"Half the time of {gain_name(claim)} {saves_text(claim, half_us)}.",
+        ("--scale", f"{facts['target']}:0.5"),
+    )
 
 
 def _advice(*claims: Claim) -> str:

@@ -150,7 +150,9 @@ def _doubt(outcome: Outcome) -> list[str]:
     if outcome.notes == outcome.state.notes:
         return []
     cause = outcome.interval_cause
-    return [f"Note: another run may save much more or less, as {cause}; a recording {telling(outcome.baseline, cause)} shows more."]
+    return [
+        f"Note: another run may save much more or less, as {cause}; a recording {telling(outcome.baseline, cause)} shows more."
+    ]
 
 
 @described(TABLE)
