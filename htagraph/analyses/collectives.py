@@ -55,7 +55,8 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     is not recorded. In an operation with a root, only the ranks that need the root wait, or the root waits for the
     others; in an all-to-all each rank waits for the arrivals before its end.
 
-    Where members are absent (their ranks were not recorded, or the group was not and ranks were not read), the time after the last recorded arrival is transfer, or
+    Where members are absent (their ranks were not recorded, or may be, as neither the group was recorded nor all ranks
+    were read), the time after the last recorded arrival is transfer, or
     wait for the absent members: the recording does not show which, so this time is a part of its own. Likewise, all
     time of collectives that were not matched between the ranks is such a part (their partners may not be in the graph).
 

@@ -15,7 +15,10 @@ from htagraph.core.arrays import Ints
 __all__ = ["NO_TIME", "Intervals", "clip", "difference", "group_lengths", "intersection", "length", "union"]
 
 Intervals: TypeAlias = tuple[Ints, Ints]
-NO_TIME: Intervals = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_TIME: Intervals = (
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+)
 """The set without any point."""
 
 

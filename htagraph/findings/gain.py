@@ -67,7 +67,7 @@ _WHAT = {
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
-    """Yield the rows of opportunities of which a gain may be claimed, best first."""
+    """Yield the rows of opportunities with a gain that may be claimed, best first."""
     bound = results.bound
     # then most of what an operator takes is no time of its own
     is_interrupted = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
@@ -294,14 +294,13 @@ def _trial(claim: Claim) -> Trial | None:
     if not facts["target"]:
         return None
     if facts["loader"]:
-        keeps_up = f"A data loader that keeps up {saves_text(claim)}{likely(claim).replace('; ', ' (', 1)}"
-        return Trial(claim.figure, f"{keeps_up}{')' * bool(likely(claim))}.", ("--free-dataloader",))
+        interval = likely(claim).removeprefix("; ")
+        range_text = f" ({interval})" if interval else ""
+        sentence = f"A data loader that keeps up {saves_text(claim)}{range_text}."
+        return Trial(claim.figure, sentence, ("--free-dataloader",))
     half_us = facts["half_us"]
-    return Trial(
-        half_us,
-        f"Half the time of {gain_name(claim)} {saves_text(claim, half_us)}.",
-        ("--scale", f"{facts['target']}:0.5"),
-    )
+    change = f"Half the time of {gain_name(claim)}"
+    return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
 
 
 def _advice(*claims: Claim) -> str:

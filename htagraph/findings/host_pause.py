@@ -42,7 +42,8 @@ def _when(results: Results) -> list[Claim]:
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={
                 **{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1,
-                "stacks": has_stacks, "in_steps": steps_of_pause(results.usual_path, row),
+                "stacks": has_stacks,
+                "in_steps": steps_of_pause(results.usual_path, row),
                 "holds": bool(row["what"]) and 2 * int(row["activity"]) + 1 in held,  # of a pause: what follows it
             },
         )
@@ -61,7 +62,8 @@ def _short(*claims: Claim) -> str:
         where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
         where += f" on {ranks_text(sorted(set(facts['ranks'])))}" if facts["several"] else ""
         steps = facts.get("in_steps", ())
-        where += f" {steps_text(steps).lower()}" if 0 < len(steps) <= MAX_LISTED else ""
+        is_short = 0 < len(steps) <= MAX_LISTED
+        where += f" {steps_text(steps).lower()}" if is_short else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
         held = ", for which other threads wait" * bool(facts.get("holds"))
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %){held}")
@@ -88,8 +90,16 @@ def _evidence(_results: Results, *claims: Claim) -> Evidence:
 
 
 def _advice(*claims: Claim) -> str:
-    first = claims[0]
-    if not first.about and first.figure >= 100 * LARGE_SHARE and not first.facts.get("stacks", True):
+    """Return the setting to record with, or the work to move to another process.
+
+    Args:
+        claims: pauses of the host on the critical path, the longest pause first.
+    """
+    longest = claims[0]
+    is_untraced = not longest.about
+    has_stacks = longest.facts.get("stacks", True)
+    is_large = longest.figure >= 100 * LARGE_SHARE
+    if is_untraced and is_large and not has_stacks:
         return "Record with with_stack=True, to see what runs in that time."
     if not any(claim.facts.get("holds") for claim in claims):
         return ""

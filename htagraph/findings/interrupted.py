@@ -75,22 +75,27 @@ def _native_shares(graph: DependencyGraph, found: Interruptions) -> dict[str, fl
     What stops threads without regard to what they run hits this code as often as other code; Python's garbage collector
     never does.
     """
-    native = runs_no_python(graph)
-    inside = found.activity >= 0
-    stopped = found.length[inside][native[found.activity[inside]]].sum()
-    own = graph.own_time[graph.activities.on_device == 0]
-    untraced = graph.gap[graph.edges.target[untraced_edges(graph)]].sum()
-    host = own.sum() + untraced
-    usual = graph.own_time[native].sum()
-    return {"native": float(stopped / found.length.sum()), "native_usual": float(usual / host)}
+    is_native = runs_no_python(graph)
+    is_inside = found.activity >= 0
+    activity = found.activity[is_inside]
+    length_ns = found.length[is_inside]
+    stopped_ns = length_ns[is_native[activity]].sum()
+    untraced_ns = graph.gap[graph.edges.target[untraced_edges(graph)]].sum()
+    host_ns = graph.own_time[~graph.activities.on_device].sum() + untraced_ns
+    native_ns = graph.own_time[is_native].sum()
+    return {
+        "native": float(stopped_ns / found.length.sum()),
+        "native_usual": float(native_ns / max(host_ns, 1)),
+    }
 
 
 def _code(claim: finding.Claim) -> str:
     """Return the code that the interruptions hit: a key of `_CHECK`; empty for both kinds of code."""
-    native, usual = claim.facts["native"], claim.facts["native_usual"]
-    if native > MOST:
+    stopped_share = claim.facts["native"]
+    usual_share = claim.facts["native_usual"]
+    if stopped_share > MOST:
         return "native"
-    return "python" if native < MOST * usual else ""
+    return "python" if stopped_share < MOST * usual_share else ""
 
 
 def _short(claim: finding.Claim) -> str:

@@ -150,9 +150,8 @@ def _doubt(outcome: Outcome) -> list[str]:
     if outcome.notes == outcome.state.notes:
         return []
     cause = outcome.interval_cause
-    return [
-        f"Note: another run may save much more or less, as {cause}; a recording {telling(outcome.baseline, cause)} shows more."
-    ]
+    more = f"a recording {telling(outcome.baseline, cause)} shows more"
+    return [f"Note: another run may save much more or less, as {cause}; {more}."]
 
 
 @described(TABLE)

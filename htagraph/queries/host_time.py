@@ -15,8 +15,8 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, coded, distinct
 from htagraph.core.computing import once
-from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.intervals import NO_TIME, Intervals, intersection, union
+from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.naming import (
     DEFAULT_NAMING,
     exact_glob,

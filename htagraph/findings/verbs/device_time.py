@@ -161,9 +161,12 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
 
 
 def idle_sentences(
-    streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], *gain_by: Callable[[], float],
+    streams: pd.DataFrame,
+    devices: pd.DataFrame,
+    inputs: Sequence[str],
+    *gain_by: Callable[[], float],
     loading_us: float = 0.0,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Return how long devices are idle, the main cause, and what to run next.
 
     `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the

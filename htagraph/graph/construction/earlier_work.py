@@ -67,8 +67,9 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
 
     The first work of a stream waited for earlier work if the device ran nothing recorded for most of the wait, later
     work of the device never waited like this, and several pieces of work were queued on the stream by then, or the work
-    is a copy, which loads no module, and not one that its call stages first. So did the first work of other streams that was launched
-    meanwhile; if it started later than all of this work, it has an edge from the last of their starts.
+    is a copy, which loads no module, and not one that its call stages first. So did the first work of other streams
+    that was launched meanwhile; if it started later than all of this work, it has an edge from the last of their
+    starts.
 
     The edge lasts as long as the earlier work, whose end stays as recorded if the host changes.
 
@@ -105,12 +106,21 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
 
 
 def _is_staged(job: RecordedJob, starts: _Starts) -> Mask:
-    """Return which starts may be late because the call stages pageable memory first: no longer than the copy takes."""
+    """Return which starts may be late because the call stages pageable memory first.
+
+    Memory of the host is no slower than the link, so that staging takes no longer than the copy.
+
+    Args:
+        job: the recorded job.
+        starts: starts of device work.
+    """
     acts = job.activities
-    name = acts.name[starts.work]
+    work = starts.work
+    name = acts.name[work]
     is_pageable = names_like(job.naming.pageable, job.names, name)
     to_device = names_like(job.naming.to_device, job.names, name)
-    return is_pageable & to_device & (starts.idle_ns <= acts.duration[starts.work])
+    is_short = starts.idle_ns <= acts.duration[work]
+    return is_pageable & to_device & is_short
 
 
 def _starts(job: RecordedJob, edges: Edges, held: Ints) -> _Starts:

@@ -6,7 +6,6 @@ import pytest
 
 import htagraph as hg
 from htagraph.simulate import simulate
-
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 from tests.whatif.changes.simulated import recorded, small
 
