@@ -43,6 +43,7 @@ from htagraph.cli.verbs import VERBS
 from htagraph.core.errors import HtagraphError
 from htagraph.graph import load as loading
 from htagraph.output import plot, validation
+from htagraph.simulate.next_pftrace import as_pftrace
 from tests.trace.nsys.made import exported
 
 __all__ = ["ASIDE", "LIMIT", "PARAMETERS", "Growth", "commands", "exponent", "grown", "main"]
@@ -209,11 +210,21 @@ class Exported(NamedTuple):
     job: Job
 
 
+class Native(NamedTuple):
+    """A job that is written in Perfetto's native format."""
+
+    job: Job
+
+
 def _exported(make: Callable[[int], Job]) -> Callable[[int], Exported]:
     return lambda n: Exported(make(n))
 
 
-PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported]]] = {
+def _native(make: Callable[[int], Job]) -> Callable[[int], Native]:
+    return lambda n: Native(make(n))
+
+
+PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported | Native]]] = {
     "events": (8000, _events), "ranks": (48, _ranks), "streams": (1000, _streams), "threads": (1000, _threads),
     "groups": (2000, _groups), "collectives": (2000, _collectives), "names": (4000, _names),
     "length of names": (20_000, _long_names), "depth of operators": (1000, _nested("cpu_op")),
@@ -224,6 +235,7 @@ PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported]]] = {
     "exported events": (8000, _exported(_events)), "exported ranks": (192, _exported(_ranks)),
     "exported streams": (1000, _exported(_streams)), "exported names": (4000, _exported(_names)),
     "exported depth": (1000, _exported(_nested("user_annotation"))),
+    "packets": (8000, _native(_events)), "packets in one another": (1000, _native(_nested("cpu_op"))),
 }  # fmt: skip
 """By name: the smallest size of the whole grid, and the job of a size."""
 
@@ -241,10 +253,14 @@ def _written(job: Job, folder: Path) -> Path:
     return folder
 
 
-def _made(job: Job | Exported, folder: Path) -> Made:
+def _made(job: Job | Exported | Native, folder: Path) -> Made:
     if isinstance(job, Exported):
         folder.mkdir()
         exported(folder / "job.sqlite", job.job)
+    elif isinstance(job, Native):
+        folder.mkdir()
+        for rank, events in job.job.items():
+            (folder / f"rank-{rank}.pftrace").write_bytes(as_pftrace({"traceEvents": events}))
     else:
         _written(job, folder)
     loaded: list[hg.DependencyGraph] = []

@@ -27,8 +27,10 @@ that runs other tests varies by a third. Doubled, nothing fails."""
 FIRST = list({line.split()[0]: line for line in reversed(commands())}.values())
 """One command of each verb."""
 _READ_FILES = [line for line in FIRST if line.split()[0] in ("load", "roofline", "report")]
-"""What reads the files of a job: at first, and again for arguments. The graph of an export is that of the same job in
-JSON, which every verb is measured on."""
+"""What reads the files of a job: at first, and again for arguments. The graph of another format is that of the same job
+in JSON, which every verb is measured on."""
+_OTHER_FORMATS = ("exported", "packets")
+"""How the names of parameters of jobs in other formats than JSON begin."""
 
 
 def test_every_verb_of_a_job_is_measured() -> None:
@@ -98,7 +100,7 @@ def test_what_is_slow_is_measured_as_often_as_allowed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("parameter", PARAMETERS)
 def test_no_verb_grows_much_faster_than_the_job(parameter: str) -> None:
-    lines = _READ_FILES if parameter.startswith("exported") else FIRST
+    lines = _READ_FILES if parameter.startswith(_OTHER_FORMATS) else FIRST
     with warnings.catch_warnings():
         found = {each.line: each for each in grown(parameter, lines, 0.25, (1, 4), limit=_LIMIT)}
     fast = {line: each.seconds for line, each in found.items() if each.exponent > _LIMIT}
