@@ -29,7 +29,7 @@ from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.earlier_work import first_behind_earlier_work
+from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
@@ -45,8 +45,9 @@ _TEXT = {
         "stream or a rank, or its launch was not recorded."
     ),
     "other_work": (
-        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: other work, or work "
-        "that was not recorded, had the device."
+        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: work that this "
+        "recording does not show, of another process or an unrecorded stream, probably had the device (check "
+        "nvidia-smi)."
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
@@ -83,7 +84,7 @@ def idle_times(results: Results) -> pd.DataFrame:
     """
     graph, rows = results.graph, []
     acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
-    earlier = first_behind_earlier_work(graph)
+    earlier = ends_of_earlier_work(graph)
     causes = pauses.causes()
     ranks = results.busy.loc[results.busy["executor"] != "host", "rank"]
     ordinals = np.array([lane.device for lane in graph.lanes], np.int64)
@@ -96,7 +97,7 @@ def idle_times(results: Results) -> pd.DataFrame:
         marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
         start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
         begun = earlier.get((rank, device))
-        start = start if begun is None else int(graph.time[2 * begun])  # before that it was not idle
+        start = start if begun is None else int(graph.time[begun])  # before that it was not idle
         start, stop = results.usual_path.window if results.usual else (start, stop)
         started = clip(start_up_spans(graph, rank), start, stop)
         lead, trail = (
@@ -156,8 +157,10 @@ def _when(results: Results) -> list[Claim]:
             facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
             alone = sides["trail"] > MOST * worst["idle_us"]
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
+            # what a host without operators does, and saves, is not known
+            facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            if facts["host"] == "launches":  # what a host without time saves is for the trial
+            if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
                 facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000}
                 facts["likely"] = bound.get("likely", "").removeprefix("; ")
@@ -199,7 +202,8 @@ def _words(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
-    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if claim.about == "host_wait" else ""
+    is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
+    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
     compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 
