@@ -374,6 +374,11 @@ def _round(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
     return seconds
 
 
+def _first(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
+    """Return the seconds of a command by size; those of reading are known."""
+    return {size: made.load_seconds for size, made in jobs.items()} if _loads(line) else _round(line, jobs)
+
+
 def _within_patience(line: str, made: Made) -> float:
     signal.setitimer(signal.ITIMER_PROF, _LONG_S)
     try:
@@ -397,7 +402,7 @@ class Growth(NamedTuple):
 
 
 def exponent(seconds: Mapping[int, float]) -> float:
-    """Return the power of the size that fits times, each less the first, which is that of start-up.
+    """Return the power of the size that fits times, each less the first, which is that of start-up; 0 for one size.
 
     Example:
         >>> round(exponent({1: 1.0, 10: 2.0, 20: 5.0, 40: 17.0}), 2)
@@ -406,9 +411,20 @@ def exponent(seconds: Mapping[int, float]) -> float:
     if math.inf in seconds.values():
         return math.inf
     (_, start), *larger = seconds.items()
-    floor = max(_SHORT_S, start / 10)
-    sizes, times = np.log([(size, max(took - start, floor)) for size, took in larger]).T
+    if len(larger) == 1:
+        return 0.0
+    sizes, times = np.log([(size, max(took - start, _floor(start))) for size, took in larger]).T
     return float(np.polyfit(sizes, times, 1)[0])
+
+
+def _floor(start: float) -> float:
+    """Return the seconds above start-up below which nothing is said."""
+    return max(_SHORT_S, start / 10)
+
+
+def _cannot_exceed(limit: float, start: float, took: float, times: Sequence[int]) -> bool:
+    """Return whether a command takes so little on the larger job that it cannot grow too fast from the smaller one."""
+    return len(times) == 2 and took - start <= _floor(start) * (times[1] / times[0]) ** limit
 
 
 def grown(
@@ -418,7 +434,8 @@ def grown(
     """Yield the growth of some commands over jobs of several times a share of a parameter's smallest size.
 
     Each runs once, and up to so often where it seems to grow too fast: a busy machine only makes times longer. Then the
-    small job is measured again too: of a start that seems long, a small size seems to add little.
+    small job is measured again too: of a start that seems long, a small size seems to add little. Of two sizes, the
+    smaller one is not measured where the larger one takes too little to say anything.
     """
     smallest, make = PARAMETERS[parameter]
 
@@ -429,11 +446,17 @@ def grown(
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         sizes = [max(2, int(smallest * share)) * each for each in times]
-        jobs = {size: _made(make(size), Path(folder, str(size))) for size in sizes}
+        made = cache(lambda size: _made(make(size), Path(folder, str(size))))
         for line in lines:
-            first = {size: made.load_seconds for size, made in jobs.items()} if _loads(line) else _round(line, jobs)
+            start = _start(line)
+            largest = _first(line, {sizes[-1]: made(sizes[-1])})
+            if _cannot_exceed(limit, start, largest[sizes[-1]], times):
+                yield Growth(line, {1: start, **largest})
+                continue
+            jobs = {size: made(size) for size in sizes}
+            smaller = _first(line, {size: jobs[size] for size in sizes[:-1]})
             measured = partial(_round, line, {1: _small(), **jobs})
-            yield Growth(line, least(measured, too_fast, runs, {1: _start(line), **first}))
+            yield Growth(line, least(measured, too_fast, runs, {1: start, **smaller, **largest}))
 
 
 def main() -> int:

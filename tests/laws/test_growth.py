@@ -41,6 +41,7 @@ def test_an_exponent_is_that_of_what_the_size_adds() -> None:
     assert exponent({1: 1.0, 10: 2.0, 20: 5.0, 40: 17.0}) == pytest.approx(2)
     assert exponent({1: 1.0, 10: 1.01, 20: 1.02, 40: 1.04}) == pytest.approx(0)
     assert exponent({1: 1.0, 10: 2.0, 20: math.inf}) == math.inf
+    assert exponent({1: 1.0, 10: 1.01}) == 0
 
 
 def growth_of(costs_s: Callable[[int], float], busy: Iterator[float], monkeypatch: pytest.MonkeyPatch) -> Growth:
@@ -60,17 +61,31 @@ def growth_of(costs_s: Callable[[int], float], busy: Iterator[float], monkeypatc
 
 BUSY: dict[str, list[float]] = {
     "a start that seems long": [1, 1.5],
-    "a large job that seems long": [1, 1, 1, 3, 1, 1, 2, 1, 1, 2],
-    "slow until the last round": [2, 3, 1, 4, 2, 1, 3, 3, 1, 4, 2, 1, 3],
+    "a large job that seems long": [1, 1, 3, 1, 1, 1, 2, 1, 1, 2],
+    "slow until the last round": [2, 3, 4, 1, 2, 1, 3, 3, 1, 4, 2, 1, 3],
     "a quiet machine": [],
 }
-"""How much slower than it is a machine seems: two runs of the start, then rounds of sizes; afterwards it is quiet."""
+"""How much slower than it is a machine seems: two runs of the start, the large and the small job, then rounds of sizes;
+afterwards it is quiet."""
 
 
 @pytest.mark.parametrize("busy", BUSY)
 def test_what_is_in_proportion_passes_on_a_busy_machine(busy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = growth_of(lambda events: 0.3 + events / 5000, chain(BUSY[busy], repeat(1.0)), monkeypatch)
     assert found.exponent <= _LIMIT
+
+
+def test_of_a_command_that_takes_no_time_one_job_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = growth_of(lambda events: 0.3 + events / 20_000, repeat(1.0), monkeypatch)
+    assert len(found.seconds) == 2
+
+
+@pytest.mark.parametrize("least_s", [0.45, 0.7, 3.0])
+def test_what_is_quadratic_is_found_as_soon_as_it_takes_eight_times_what_is_seen(
+    least_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = growth_of(lambda events: 0.3 + least_s * (events / 4804) ** 2, repeat(1.0), monkeypatch)
+    assert found.exponent > _LIMIT
 
 
 @pytest.mark.parametrize("busy", BUSY)
