@@ -29,7 +29,7 @@ from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.earlier_work import first_behind_earlier_work
+from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
@@ -45,8 +45,9 @@ _TEXT = {
         "stream or a rank, or its launch was not recorded."
     ),
     "other_work": (
-        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: other work, or work "
-        "that was not recorded, had the device."
+        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: work that this "
+        "recording does not show, of another process or an unrecorded stream, probably had the device (check "
+        "nvidia-smi)."
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
@@ -83,7 +84,7 @@ def idle_times(results: Results) -> pd.DataFrame:
     """
     graph, rows = results.graph, []
     acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
-    earlier = first_behind_earlier_work(graph)
+    earlier = ends_of_earlier_work(graph)
     causes = pauses.causes()
     ranks = results.busy.loc[results.busy["executor"] != "host", "rank"]
     ordinals = np.array([lane.device for lane in graph.lanes], np.int64)
@@ -96,7 +97,7 @@ def idle_times(results: Results) -> pd.DataFrame:
         marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
         start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
         begun = earlier.get((rank, device))
-        start = start if begun is None else int(graph.time[2 * begun])  # before that it was not idle
+        start = start if begun is None else int(graph.time[begun])  # before that it was not idle
         start, stop = results.usual_path.window if results.usual else (start, stop)
         started = clip(start_up_spans(graph, rank), start, stop)
         lead, trail = (

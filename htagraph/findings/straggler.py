@@ -19,6 +19,10 @@ _CAUSES = {
     "launch": ("its launch calls take longer", "the cores of its process"),
     "sync": ("its blocking calls take longer", "what it waits for there"),
     "network": ("its transfers take longer", "its links"),
+    "other_work": (
+        "its launched work starts late, probably behind work that this recording does not show",
+        "what else runs on its device (nvidia-smi)",
+    ),
     "collective": ("it is late from an earlier collective", ""),
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
@@ -27,7 +31,7 @@ _CAUSES = {
 
 _FREES = {
     "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
-    "network": "communication",
+    "network": "communication", "other_work": "other_work",
 }  # fmt: skip
 """Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
 
