@@ -13,6 +13,7 @@ from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
 __all__ = [
@@ -254,6 +255,8 @@ def with_steps(table: pd.DataFrame, graph: DependencyGraph | None) -> pd.DataFra
     pairs = zip(table["what"], table["name"], strict=True)
     names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
     shown = table[["what", "name", "time_us", "critical_us", "gain_us", "gain_at_50_us", "gain_percent"]].copy()
+    if UPPER_BOUND.names in table:
+        shown[UPPER_BOUND.names] = table[UPPER_BOUND.names]
     if len(set(names)) == len(set(table["name"])):
         shown["name"] = names
     if graph is not None and gain_steps(graph) > 1:
