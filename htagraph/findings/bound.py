@@ -15,7 +15,7 @@ from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     BarPart,
     Chart,
     Claim,
@@ -335,6 +335,4 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding(
-    "bound", needs=JUDGES | {Part.PEERS}, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
-)
+BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

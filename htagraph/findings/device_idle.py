@@ -31,6 +31,7 @@ from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
+from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
@@ -126,7 +127,8 @@ def device_use(results: Results) -> str:
     window, who = table["window_us"].sum() / len(CAUSES), "devices" if len(table) > len(CAUSES) else "device"
     if not window:
         return ""
-    text = f", {who} busy {share_text(100 * (1 - table['idle_us'].sum() / window))}"
+    at_most = "at most " if upper_bounds(results.graph).any() else ""
+    text = f", {who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
     if results.usual:
         return f"{text} {steps_text(results.usual).lower()}"
     talks = 100 * results.busy["exposed_communication_us"].sum() / window

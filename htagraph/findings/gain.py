@@ -18,7 +18,7 @@ from htagraph.core.naming import BETWEEN_OPERATORS, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     Bar,
     Chart,
     Claim,
@@ -43,7 +43,6 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
@@ -115,6 +114,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
+    rows = [row for row in rows if row.get("at_most_us", 0.0) < MOST * row["gain_us"]]  # else not known
     rows = [
         row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)
     ]
@@ -304,7 +304,7 @@ def _advice(*claims: Claim) -> str:
 
 GAIN = Finding(
     "gain",
-    needs=JUDGES | {Part.PEERS},
+    needs=PREDICTS,
     when=_when,
     short=_short,
     evidence=_evidence,

@@ -7,7 +7,7 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND, is_unrecorded
-from htagraph.findings.finding import JUDGES, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
+from htagraph.findings.finding import PREDICTS, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import ranks_text, time_text
@@ -91,7 +91,7 @@ def _advice(*claims: Claim) -> str:
 
 HOST_PAUSE = Finding(
     "host_pause",
-    needs=JUDGES | {Part.HOST, Part.PEERS},
+    needs=PREDICTS | {Part.HOST},
     when=_when,
     short=_short,
     evidence=_evidence,

@@ -101,7 +101,7 @@ def _advice(claim: finding.Claim) -> str:
 
 
 INTERRUPTED = finding.Finding(
-    "interrupted", needs=frozenset({Part.MEANING, Part.HOST}), when=_when, short=_short, evidence=_evidence,
+    "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, evidence=_evidence,
     advice=_advice, trial=lambda claim: finding.Trial(
         claim.figure, f"Host code that nothing interrupts {finding.saves_text(claim)}.", ("--no-interruptions",)
     ),

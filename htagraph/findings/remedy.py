@@ -19,7 +19,7 @@ from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     Claim,
     Evidence,
     Finding,
@@ -410,7 +410,7 @@ def _trial(claim: Claim) -> Trial:
 
 
 REMEDY = Finding(
-    "remedy", needs=JUDGES, when=_when, trial=_trial,
+    "remedy", needs=PREDICTS, when=_when, trial=_trial,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=lambda claim: f"{claim.facts['text']}; {claim.facts['change']}, {less_text(claim)}.",
     advice=lambda claim: _KINDS[claim.about][2].replace("NAME", claim.facts["name"]),
