@@ -349,9 +349,10 @@ def _waited_beside(
 ) -> Mask:
     """Return which calls of a rank waited for work begun before the recording.
 
-    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call. The recording
-    lacks the awaited work, too, where several calls after the first recorded work waited about as long beside devices
-    that ran nothing recorded, and where a launch before has no work in the file.
+    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call, and nothing on
+    the busiest stream of a device before the call: there, earlier work would be over. The recording lacks the awaited
+    work, too, where several calls after the first recorded work waited about as long beside devices that ran nothing
+    recorded, and where a launch before has no work in the file.
 
     Args:
         job: the recorded job.
@@ -372,11 +373,20 @@ def _waited_beside(
     is_early = until_returned <= LIMITS.small * (returned - since)
     is_early &= beside <= LIMITS.small * waited
     is_early &= returned <= _first_lost(job, rank)
+    is_early &= begun < max(_busiest_begins(job, device) for device in devices)
     first_work = min(int(device.start[0]) for device in devices)
     later = np.sort((waited - beside)[begun > first_work])
     usual = later[-LIMITS.often] if len(later) >= LIMITS.often else 0
     is_early &= waited > LIMITS.times_usual * usual
     return is_early
+
+
+def _busiest_begins(job: RecordedJob, device: WorkInOrder) -> int:
+    """Return when the first recorded work begins of the stream that works longest on a device, ns."""
+    lane = job.activities.lane[device.rows]
+    busy_ns = np.bincount(lane, device.end - device.start)
+    of_busiest = lane == busy_ns.argmax()
+    return int(device.start[of_busiest][0])
 
 
 def _ended_by_work(job: RecordedJob, edges: Edges) -> Mask:
