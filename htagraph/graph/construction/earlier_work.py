@@ -289,7 +289,12 @@ def with_waits_for_earlier_work(job: RecordedJob, edges: Edges, queued: Edges) -
 
 
 def _pairs(edges: Edges, vertices: int) -> Ints:
-    """Return one number for the source and the target of each edge."""
+    """Return one number for the source and the target of each edge.
+
+    Args:
+        edges: the edges.
+        vertices: the number of vertices.
+    """
     source = edges.source.astype(np.int64)
     return source * vertices + edges.target
 
@@ -373,7 +378,8 @@ def _waited_beside(
     is_early = until_returned <= LIMITS.small * (returned - since)
     is_early &= beside <= LIMITS.small * waited
     is_early &= returned <= _first_lost(job, rank)
-    is_early &= begun < max(_busiest_begins(job, device) for device in devices)
+    busiest_begins = [_busiest_begins(job, device) for device in devices]
+    is_early &= begun < max(busiest_begins)
     first_work = min(int(device.start[0]) for device in devices)
     later = np.sort((waited - beside)[begun > first_work])
     usual = later[-LIMITS.often] if len(later) >= LIMITS.often else 0
@@ -382,7 +388,12 @@ def _waited_beside(
 
 
 def _busiest_begins(job: RecordedJob, device: WorkInOrder) -> int:
-    """Return when the first recorded work begins of the stream that works longest on a device, ns."""
+    """Return when the first recorded work begins of the stream that works longest on a device, ns.
+
+    Args:
+        job: the recorded job.
+        device: the work of the device, some.
+    """
     lane = job.activities.lane[device.rows]
     busy_ns = np.bincount(lane, device.end - device.start)
     of_busiest = lane == busy_ns.argmax()
@@ -390,7 +401,12 @@ def _busiest_begins(job: RecordedJob, device: WorkInOrder) -> int:
 
 
 def _ended_by_work(job: RecordedJob, edges: Edges) -> Mask:
-    """Return which activities are calls that waited for recorded work."""
+    """Return which activities are calls that waited for recorded work.
+
+    Args:
+        job: the recorded job.
+        edges: the edges of all rules. The source of a wait is the work that was waited for.
+    """
     is_wait = of_kinds(edges.kind, BLOCKING)
     source = edges.source[is_wait]
     call = edges.target[is_wait] >> 1
