@@ -53,13 +53,16 @@ _ADVICE = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
     ),
-    "other_work": "See what else runs on the device (nvidia-smi), or record it: a faster host gains nothing there.",
+    "other_work": (
+        "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
+        "another process or an unrecorded stream, probably had the device. A faster host gains nothing there."
+    ),
 }
 """The advice for a cause that needs no other facts of the job."""
 _TRIALS = {
     "data_loading": ("A loader that the job never waits for saves", ("--free-dataloader",)),
     "communication": ("Transfers that take no time save", ("--network", "0")),
-    "other_work": ("A device that runs nothing else saves", ("--exclusive-device",)),
+    "other_work": ("If other work had the device, a device without it saves", ("--exclusive-device",)),
 }
 """A job without a cause that can be gone, in words, and the options of ``htagraph what-if``, by the cause."""
 

@@ -45,8 +45,9 @@ _TEXT = {
         "stream or a rank, or its launch was not recorded."
     ),
     "other_work": (
-        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: other work, or work "
-        "that was not recorded, had the device."
+        "{where}, {who} {are} idle {share} of the time{at}, mostly while launched work waited: work that this "
+        "recording does not show, of another process or an unrecorded stream, probably had the device (check "
+        "nvidia-smi)."
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
@@ -156,8 +157,10 @@ def _when(results: Results) -> list[Claim]:
             facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
             alone = sides["trail"] > MOST * worst["idle_us"]
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
+            # what a host without operators does, and saves, is not known
+            facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            if facts["host"] == "launches":  # what a host without time saves is for the trial
+            if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
                 facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000}
                 facts["likely"] = bound.get("likely", "").removeprefix("; ")
@@ -199,7 +202,8 @@ def _words(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
-    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if claim.about == "host_wait" else ""
+    is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
+    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
     compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 

@@ -207,8 +207,8 @@ def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     had ended when the call began. (The minimum would be a bound, but it predicts too early a start for queued work.)
     Calls that took long themselves, as the first one of a kernel that has to be loaded, say nothing of it.
 
-    Work that waited for nothing else and started before such a call returned was handed over that late, since the call
-    took so long: the lag is the call's own time, all of it.
+    Work that waited for nothing else and started before such a call returned, or as soon after as an idle device starts
+    work, was handed over that late, since the call took so long: the lag is the call's own time, all of it.
     """
     rows = np.flatnonzero(edges.kind == EdgeKind.LAUNCH)
     if not len(rows):
@@ -222,7 +222,8 @@ def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     usual = np.maximum(0, np.where(of_class > LIMITS.times_usual * of_rank, of_rank, of_class))
     starts, begun, returned = (job.moment(each) for each in (edges.target[rows], 2 * call, 2 * call + 1))
     free = np.maximum(held[edges.target[rows] // 2], begun)
-    late = (starts <= returned) & (starts - free > LIMITS.times_usual * usual)
+    handed_over_late = starts <= returned + usual
+    late = handed_over_late & (starts - free > LIMITS.times_usual * usual)
     lag, owner = edges.lag.copy(), edges.activity.copy()
     lag[rows] = np.where(late, seen, np.minimum(seen, usual))
     owner[rows[late]] = call[late]
