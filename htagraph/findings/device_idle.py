@@ -30,7 +30,7 @@ from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.earlier_work import first_behind_earlier_work
+from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
@@ -87,7 +87,7 @@ def idle_times(results: Results) -> pd.DataFrame:
     rows = []
     acts = graph.activities
     pauses = graph.device_pauses
-    earlier = first_behind_earlier_work(graph)
+    earlier = ends_of_earlier_work(graph)
     causes = pauses.causes()
     ranks = results.busy.loc[results.busy["executor"] != "host", "rank"]
     ordinals = np.array([lane.device for lane in graph.lanes], np.int64)
@@ -100,7 +100,7 @@ def idle_times(results: Results) -> pd.DataFrame:
         begins, ends = _marks(results, rank, work)
         start, stop = min(first, int(graph.time[begins].min())), max(last, int(graph.time[ends].max()))
         begun = earlier.get((rank, device))
-        start = start if begun is None else int(graph.time[2 * begun])  # before that it was not idle
+        start = start if begun is None else int(graph.time[begun])  # before that it was not idle
         start, stop = results.usual_path.window if results.usual else (start, stop)
         lead = max(first - start, 0)
         trail = max(stop - last, 0)
@@ -175,8 +175,10 @@ def _when(results: Results) -> list[Claim]:
             facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
             alone = sides["trail"] > MOST * worst["idle_us"]
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
+            # what a host without operators does, and saves, is not known
+            facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            if facts["host"] == "launches":  # what a host without time saves is for the trial
+            if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
                 facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000}
                 facts["likely"] = bound.get("likely", "").removeprefix("; ")
@@ -218,7 +220,8 @@ def _words(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
-    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if claim.about == "host_wait" else ""
+    is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
+    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
     compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 

@@ -219,7 +219,8 @@ def in_short(name: str, beside: Sequence[str] = ()) -> str:
     """
     plain = name.rsplit("/", 1)[-1]
     if not is_source_frame(name):
-        plain = sibling_names([without_address(each) for each in (name, *beside)])[0]
+        siblings = [without_address(sibling) for sibling in (name, *beside)]
+        plain = sibling_names(siblings)[0]
     return shortened(" ".join(plain.split()), LETTERS_IN_SHORT)
 
 

@@ -115,8 +115,6 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
-    if Part.HOST in results.graph.ledger.lacks:  # then no time of the host has events
-        rows = [row for row in rows if row["name"] != BETWEEN_OPERATORS]
     rows = [
         row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)
     ]

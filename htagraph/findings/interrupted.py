@@ -101,8 +101,8 @@ def _advice(claim: finding.Claim) -> str:
 
 
 INTERRUPTED = finding.Finding(
-    "interrupted", needs=frozenset({Part.MEANING}), when=_when, short=_short, evidence=_evidence, advice=_advice,
-    trial=lambda claim: finding.Trial(
+    "interrupted", needs=frozenset({Part.MEANING, Part.HOST}), when=_when, short=_short, evidence=_evidence,
+    advice=_advice, trial=lambda claim: finding.Trial(
         claim.figure, f"Host code that nothing interrupts {finding.saves_text(claim)}.", ("--no-interruptions",)
     ),
 )  # fmt: skip

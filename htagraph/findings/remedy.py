@@ -53,7 +53,7 @@ _SMALL_BYTES = 1_000_000
 """Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
 messages that are mostly transfer are told to be small."""
 _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
-"""What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
+"""The recorded fact, as the start of a sentence; the changes that are closest to the better way, as options of
 ``htagraph what-if`` and their values; the activities."""
 
 
@@ -63,7 +63,7 @@ def _named_as(graph: DependencyGraph, name: int) -> str:
 
 
 def _inside(graph: DependencyGraph, name: int) -> str:
-    """Return the criterion that selects the activities inside those of a name, an index into `graph.names`."""
+    """Return the criterion that selects the activities inside the activities of a name, an index into `graph.names`."""
     return criteria_text({"op": naming.exact_glob(graph.names[name])})
 
 
@@ -360,7 +360,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
     ),
 }  # fmt: skip
-"""What is done in a way for which a better one is known → what finds it, the change in words, and what to do."""
+"""A way for which a better one is known → the function that finds it, the change in words, and the advice."""
 
 
 _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {

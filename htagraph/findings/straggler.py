@@ -48,7 +48,8 @@ def _when(results: Results) -> list[Claim]:
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
-    facts |= {"fixed": fixed, "free_us": max(fixed.figure, 0.0), "ranks": [slow.straggler]}
+    free_us = 0.0 if outcome.changes_unrecorded_host else max(fixed.figure, 0.0)
+    facts |= {"fixed": fixed, "free_us": free_us, "ranks": [slow.straggler]}
     facts["within"] = FREE[free][1] if free else ""
     share, about = float(row["share_percent"]), str(slow.straggler)
     return [Claim("straggler", about, share, "percent", rests_on=doubts_of(results), facts=facts)]
@@ -74,7 +75,7 @@ def _advice(claim: Claim) -> str:
 def _trial(claim: Claim) -> Trial | None:
     fixed = claim.facts["fixed"]
     sentence = f"Rank {claim.about} as fast as its peers {saves_text(fixed)}."
-    return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if fixed.figure > 0 else None
+    return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if claim.facts.get("free_us", 0.0) > 0 else None
 
 
 STRAGGLER = Finding(

@@ -148,13 +148,19 @@ def report_on(
     command: str,
     tables: dict[str, pd.DataFrame],
     sentences: list[str],
+    *,
+    rests_on: frozenset[Part] = frozenset(),
     **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
-    """Return the report of a command on a graph; the arguments are the fields of `Report`."""
+    """Return the report of a command on a graph; the arguments are the fields of `Report`.
+
+    `rests_on` has the parts that this answer of the command needs, beside the parts that every answer needs.
+    """
     contents = CONTENTS.get(command, Contents())
-    missing = missing_parts(graph) if contents.rests_on else []
+    needed = contents.rests_on | rests_on
+    missing = missing_parts(graph) if needed else []
     notes = [f"{gap.sentence} {gap.advice}" for gap in missing]
-    if any(gap.lost in contents.rests_on for gap in missing):
+    if any(gap.lost in needed for gap in missing):
         tables, others = _withheld(contents, tables, others)
         said = notes
     else:

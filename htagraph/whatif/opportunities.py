@@ -15,6 +15,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import unrecorded_host
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.straggler import straggler_of
@@ -153,6 +154,7 @@ def _best(baseline: Baseline, top: int) -> list[_Tried]:
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[_Tried] = []
+    unrecorded = unrecorded_host(baseline.state.graph)
     within = cache(_within)  # of two it is asked again for each candidate that is tried
 
     def may_be_best(candidate: Candidate) -> bool:
@@ -161,7 +163,9 @@ def _best(baseline: Baseline, top: int) -> list[_Tried]:
 
     def replayed(candidate: Candidate) -> _Tried:
         time = time_of(baseline.state, candidate)
-        return _Tried(baseline.gain(time, 0.0), candidate, time, baseline.counted(time))
+        is_known = not unrecorded[time.gaps].any()
+        gain = baseline.gain(time, 0.0) if is_known else 0
+        return _Tried(gain, candidate, time, baseline.counted(time))
 
     # the rest is left out for time: regions within regions all have the same bound, however many they are
     ordered = sorted(candidates(baseline), key=lambda each: -each.bound)[: LIMITS.tried + LIMITS.few * top]
@@ -214,7 +218,7 @@ def straggler_gain(baseline: Baseline, factors: Mapping[str, float], steps: int)
     fixed = fix_straggler(state, rank=rank)
     lag, gap = state.lag - fixed.lag, state.gap - fixed.gap
     gain = baseline.gained(fixed)
-    if gain <= 0:
+    if gain <= 0 or gap[unrecorded_host(state.graph)].any():
         return []
     vertices, edges = baseline.path
     gains = {}

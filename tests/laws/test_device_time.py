@@ -21,7 +21,7 @@ from htagraph import DependencyGraph, EdgeKind, GapKind
 from htagraph.core.errors import TraceError
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of, first_step, sentences
-from htagraph.graph.measures.earlier_work import first_behind_earlier_work
+from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.queries.path_segments import bound_of
 from htagraph.simulate import REGIMES, simulate
 from tests.reach import JOBS, SHARED, graph_of, label
@@ -193,8 +193,8 @@ def test_kernels_halved_on_a_busy_device_save_half_of_their_time(path: Path) -> 
 @every_job
 def test_a_device_that_is_busy_for_its_own_window_bounds_the_job(path: Path) -> None:
     graph = opened(path)
-    first = first_behind_earlier_work(graph)
-    since = max((int(graph.time[2 * row]) for row in first.values()), default=int(graph.time.min()))
+    ends = ends_of_earlier_work(graph)
+    since = max((int(graph.time[vertex]) for vertex in ends.values()), default=int(graph.time.min()))
     if alone_at_work(graph, since) < (int(graph.time.max()) - since) / 2:
         pytest.skip("no device that is busy for 90 % of its window, or the host works before and after for longer")
     if Results(graph).graph.ledger.lacks:

@@ -166,7 +166,7 @@ def idle_sentences(
     """Return how long devices are idle, the main cause, and what to run next.
 
     `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
-    job would be with each of `_FASTER`, 0 to 1.
+    job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded.
     """
     by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
@@ -197,7 +197,7 @@ def _by_share(shares: pd.Series) -> str:
 
 def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]]) -> str:
     bounds = command_line("critical-path", inputs)
-    if cause == "host_wait":
+    if cause == "host_wait" and gain_by:
         for (faster, option), gain in zip(_FASTER, gain_by, strict=False):
             if (share := 100 * gain()) >= MIN_PERCENT:
                 then = f"To see what bounds it then: {command_line('what-if', inputs, option)}"
@@ -206,7 +206,7 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence
             "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see what: "
             f"{bounds}"
         )
-    if cause != "other":
+    if cause != "other":  # no change of a host that was not recorded can be predicted
         return ""
     if ranks > 1:
         return f"To see which rank waits for which: {command_line('collectives', inputs)}"

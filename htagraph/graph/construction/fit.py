@@ -22,7 +22,7 @@ from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.earlier_work import behind_earlier_work
+from htagraph.graph.construction.earlier_work import behind_earlier_work, with_waits_for_earlier_work
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
@@ -173,7 +173,7 @@ def latency(job: RecordedJob, edges: Edges) -> Edges:
     queued = behind_earlier_work(job, edges, held)  # few, and mostly none
     np.maximum.at(held, queued.target >> 1, job.moment(queued.target))
     limited = _of_graphs(job, _of_calls(job, edges, held), held)
-    return Edges.concatenate([limited, queued]) if len(queued) else limited
+    return with_waits_for_earlier_work(job, limited, queued)
 
 
 def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
@@ -317,7 +317,7 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     ends = edges.target[may_wait] >> 1
     member = np.searchsorted(may_wait, meets)
     ends[member] = edges.activity[meets]
-    np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]))
+    np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]) + _of_parts(edges, may_wait))
     in_meeting = marked(edges.activity[meets], len(acts))
     last = _last_stretches(edges, meets, len(acts))
     bodies = last[((awaited > _NEVER) | in_meeting)[edges.activity[last]]]  # few
@@ -325,6 +325,12 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     bodies = bodies[(awaited[activity] > job.moment(edges.source[bodies])) | in_meeting[activity]]
     released = marked(edges.target[bodies], 2 * len(acts))
     return _Waits(job, edges, may_wait, last, bodies, released, in_meeting, in_loop)
+
+
+def _of_parts(edges: Edges, rows: Array) -> Ints:
+    """Return for waits for a part of some work how long the work runs until then, ns; 0 for waits for its end."""
+    is_part = of_kinds(edges.kind[rows], BLOCKING) & (edges.source[rows] & 1 == 0)
+    return np.where(is_part, edges.lag[rows], 0)
 
 
 def _last_stretches(edges: Edges, meets: Array, count: int) -> Ints:
@@ -350,7 +356,8 @@ def _without_waits(waits: _Waits, lag: Array) -> _Change:
     That is what its wait's edge has as lag where the call works after the wait, else what is usual for its class.
     """
     edges, bodies, activity = waits.edges, waits.bodies, waits.edges.activity[waits.bodies]
-    after = _latest(edges.target[waits.may_wait], edges.lag[waits.may_wait], edges.target[bodies])
+    behind_end = edges.lag[waits.may_wait] - _of_parts(edges, waits.may_wait)
+    after = _latest(edges.target[waits.may_wait], behind_end, edges.target[bodies])
     own = np.minimum(lag[bodies], np.where(after > 0, after, _own_cost(waits, lag)))
     return bodies, np.where(waits.in_meeting[activity], 0, own)
 
@@ -421,15 +428,29 @@ def _latest(target: Array, moment: Array, wanted: Array) -> Ints:
 
 def _own_cost(waits: _Waits, lag: Array) -> Ints:
     """Return for each of `bodies` the median lag, ns, of the rank's calls of that name that did not wait."""
-    acts, activity = waits.job.activities, waits.edges.activity
+    acts = waits.job.activities
+    activity = waits.edges.activity
     own = activity[waits.bodies]
-    wanted = acts.rank[own].astype(np.int64) << 32 | acts.name[own]
-    named = marked(acts.name[own], len(waits.job.names))
-    free = waits.last[named[acts.name[activity[waits.last]]]]
+    is_used = marked(acts.name[own], len(waits.job.names))
+    free = waits.last[is_used[acts.name[activity[waits.last]]]]
     free = free[~np.isin(free, waits.bodies)]
-    key = acts.rank[activity[free]].astype(np.int64) << 32 | acts.name[activity[free]]
-    known, median = ordered_by(key, lag[free], lambda count: count // 2)
+    known, median = ordered_by(
+        _classes(waits.job, activity[free]),
+        lag[free],
+        lambda count: count // 2,
+    )
+    wanted = _classes(waits.job, own)
     return looked_up(known, median, wanted, LIMITS.own_call_ns)
+
+
+def _classes(job: RecordedJob, activity: Array) -> Ints:
+    """Return one number for the rank and the name of each activity, and whether it is of a device.
+
+    The profiler before Kineto gave device work the name of its operator.
+    """
+    acts = job.activities
+    place = 2 * acts.rank[activity].astype(np.int64) + acts.on_device[activity]
+    return place << 32 | acts.name[activity]
 
 
 def _usual_returns(waits: _Waits, lag: Array) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from htagraph.findings.finding import JUDGES
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on
 from htagraph.queries.path_segments import bound_of
 from htagraph.whatif.options import Change, Sweep
@@ -29,6 +30,7 @@ _PREDICTION = Table(
 _CHANGES = Table(
     "Effect of each change, added to those above it", Col("change", "str"), Col("predicted_us saved_us speedup")
 )
+_HOST: Final = frozenset({Part.HOST})
 _BOUNDS = Table(
     "Critical path before and after",
     Col("group key", "str"),
@@ -74,7 +76,14 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
     sentences = [*findings.sentences(after, *map(bound_of, paths)), *(f"Note: {note}" for note in notes)]
     sentences[:0] = unmatched_sentences(after.baseline)
     return report_on(
-        after.baseline, "what-if", tables, sentences, figures={"notes": notes}, brief=brief, plot=after.plot
+        after.baseline,
+        "what-if",
+        tables,
+        sentences,
+        figures={"notes": notes},
+        brief=brief,
+        plot=after.plot,
+        rests_on=_HOST if after.changes_unrecorded_host else frozenset(),
     )
 
 
@@ -164,6 +173,7 @@ def sweep_report(
         return asked.apply(job, factor)
 
     table = sweep(graph, scenario, asked.factors, intervals=True)
+    changed = scenario(what_if(graph), min(asked.factors)).run()
     recorded_us = what_if(graph).run().baseline_step_ns / 1000
     what = " ".join([asked.what, *(f"after {text}" for text in texts)])
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
@@ -174,5 +184,5 @@ def sweep_report(
         figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
         titles={"sweep": f"{title} (low, high: 90 % interval of the speedup)"},
-        plot=lambda: drawn("sweep", table),
+        plot=lambda: drawn("sweep", table), rests_on=_HOST if changed.changes_unrecorded_host else frozenset(),
     )  # fmt: skip
