@@ -85,7 +85,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
     gains = [partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader)]
-    if Part.HOST in graph.ledger.lacks:
+    if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         gains = []
     loading_us = sum(length(while_loading(graph, rank)) for rank in graph.ranks) / 1000
     conclusions = findings.idle_sentences(streams, devices, inputs, *gains, loading_us=loading_us)
