@@ -249,13 +249,14 @@ def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | N
     """
     missing = [(group[0].about, finding.advice(*group)) for finding, group in every if finding is INCOMPLETE]
     hosts = {Part.HOST.name, Part.CALLS.name}
-    computes = {about for about, _ in missing} <= hosts and _computes(every)
-    remedies = [each for each in every if each[0] is REMEDY] if missing else every
-    if missing and not computes:
+    lost = {about for about, _ in missing}
+    is_lost_host = lost <= hosts
+    remedies = [sentence for sentence in every if sentence[0] is REMEDY] if missing else every
+    if missing and not (is_lost_host and _computes(every)):
         return missing[0][1], None
     # a change alone tells nobody what to do
-    known = next((each[1:3] for each in _ranked(remedies) if each[1] and each[3] > 0), None)
-    return known or (missing[0][1] if missing else "", None)
+    recording = missing[0][1] if missing else ""
+    return next((action[1:3] for action in _ranked(remedies) if action[1] and action[3] > 0), (recording, None))
 
 
 def _computes(every: Sequence[tuple[Finding, list[Claim]]]) -> bool:
