@@ -14,8 +14,8 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import begins_of_devices
-from htagraph.graph.measures.own_time import Work, works_of
-from htagraph.queries.on_workers import rank_by_rank
+from htagraph.graph.measures.own_time import Work, bound_times, works_of
+from htagraph.queries.on_workers import UPPER_BOUND, rank_by_rank
 
 __all__ = ["temporal_breakdown"]
 
@@ -28,6 +28,7 @@ TABLE = Table(
         "computation_percent exposed_communication_percent exposed_memory_percent other_percent idle_percent",
         doc="each part's share of the window, NaN for an empty one",
     ),
+    UPPER_BOUND,
 )
 
 
@@ -70,20 +71,27 @@ def temporal_breakdown(
     """
     check_choice("by", by, ("device", "rank"))
     check_choice("begin", begin, ("free", "first"))
-    works = {}
+    ranks = list[int]()
+    executors = list[str]()
+    rows = list[list[int]]()
     for rank in graph.ranks:
         window_begin = _begin(graph, rank) if begin == "free" else _NEVER
-        works[rank] = _in_window_of_rank(works_of(graph, rank, apart=by == "device"), window_begin)
-    ranks = [rank for rank, of_rank in works.items() for _ in of_rank]
-    rows = [_row(work) for of_rank in works.values() for work in of_rank]
-    executors = [executor for executor, _ in rows]
-    window, *parts = np.array([times for _, times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
-    some = np.where(window > 0, window, np.nan)
-    return TABLE.frame({
-        "rank": ranks, "executor": executors, "window_us": window,
-        **{f"{part}_us": us for part, us in zip(_PARTS, parts, strict=True)},
-        **{f"{part}_percent": 100 * us / some for part, us in zip(_PARTS, parts, strict=True)},
-    })  # fmt: skip
+        works = works_of(graph, rank, apart=by == "device")
+        for work in _in_window_of_rank(works, window_begin):
+            ranks.append(rank)
+            executors.append(work.executor)
+            rows.append(_times(work))
+    times = np.array(rows, np.int64).reshape(-1, 1 + len(_PARTS))
+    window, *times_of_parts = times.T / 1000
+    columns = {"rank": ranks, "executor": executors, "window_us": window}
+    for name, us in zip(_PARTS, times_of_parts, strict=True):
+        columns[f"{name}_us"] = us
+        columns[f"{name}_percent"] = 100 * us / np.where(window > 0, window, np.nan)
+    bound = bound_times(graph)
+    if bound.any():
+        at_most_us = {rank: float(bound[graph.activities.of_rank(rank)].sum()) / 1000 for rank in graph.ranks}
+        columns[UPPER_BOUND.names] = [at_most_us[rank] for rank in ranks]
+    return TABLE.frame(columns)
 
 
 _NEVER = np.iinfo(np.int64).min
@@ -124,13 +132,17 @@ def _within(work: Work, start: int, end: int) -> Work:
     return replace(work, by_kind=by_kind, start=start, end=end)
 
 
-def _row(work: Work) -> tuple[str, list[int]]:
+def _times(work: Work) -> list[int]:
+    """Return the length of the window of some work, and the times of its parts, ns."""
     covered = work.by_kind[_PRECEDENCE[0]]
-    parts = [length(covered)]
+    times = [length(covered)]
     for kind in _PRECEDENCE[1:]:
-        own = work.by_kind[kind]
-        parts.append(length(difference(own, covered)))
-        covered = union(np.concatenate((covered[0], own[0])), np.concatenate((covered[1], own[1])))
+        busy = work.by_kind[kind]
+        exposed = difference(busy, covered)
+        times.append(length(exposed))
+        starts = np.concatenate((covered[0], busy[0]))
+        ends = np.concatenate((covered[1], busy[1]))
+        covered = union(starts, ends)
     window = work.end - work.start
-    parts.append(window - length(covered))
-    return work.executor, [window, *parts]
+    idle = window - length(covered)
+    return [window, *times, idle]

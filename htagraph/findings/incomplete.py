@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Mask
-from htagraph.core.naming import COUNTER_RANGE
+from htagraph.core.arrays import Ints
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import JUDGES, Claim, Finding
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import and_list, plural, ranks_text, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.launch_calls import LaunchCalls
-from htagraph.graph.measures.ledger import Part, RankLedger
+from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, world_size
 from htagraph.trace.readers import setting_for
 
-__all__ = ["INCOMPLETE", "Missing", "is_judged", "missing_parts"]
+__all__ = ["INCOMPLETE", "Comparison", "Missing", "comparison_of", "is_judged", "missing_parts"]
+
+_Ledgers: TypeAlias = Sequence[RankLedger]
+"""The ledgers of the ranks whose recordings lack a part."""
+_Why: TypeAlias = Callable[[DependencyGraph, _Ledgers], str]
 
 _UNKNOWN: Final = {
     Part.DEVICE: "What bounds the job, when its device is idle and what changes gain cannot be said",
     Part.HOST: "What the host does cannot be said",
     Part.CALLS: "Whether devices wait for the host cannot be said",
-    Part.PEERS: "What bounds the job cannot be said",
+    Part.PEERS: "What bounds the job, and what changes gain, cannot be said",
     Part.MEANING: "Nothing can be said of hosts and devices",
 }
 _OTHER_PROGRAM: Final = (
@@ -60,16 +62,25 @@ def missing_parts(graph: DependencyGraph) -> list[Missing]:
         >>> missing_parts(hg.load("data/demo"))
         []
     """
-    is_counted = any(trace.in_categories(COUNTER_RANGE).any() for trace in graph.traces.values())
-    missing = []
+    is_counted = keeps_counters(graph)
+    missing = list[Missing]()
     for lost in Part:
-        lacking = graph.ledger.lacking(lost)
-        if lost == Part.CALLS:  # a host without any row is named once
-            lacking = tuple(rank for rank in lacking if Part.HOST not in rank.lacks)
-        if lacking and not (lost == Part.DEVICE and is_counted):
-            ranks = tuple(rank.rank for rank in lacking)
-            missing.append(Missing(lost, _why(graph, lost, lacking), ranks, _advice(graph, lost, lacking)))
+        lacking = _lacking(graph, lost)
+        if not lacking or (lost == Part.DEVICE and is_counted):
+            continue
+        why = _WHY[lost](graph, lacking)
+        ranks = tuple(rank.rank for rank in lacking)
+        advice = _advice(graph, lost, lacking)
+        missing.append(Missing(lost, why, ranks, advice))
     return missing
+
+
+def _lacking(graph: DependencyGraph, lost: Part) -> _Ledgers:
+    """Return the ledgers of the ranks that lack a part; a host without any row is named once, as a missing host."""
+    lacking = graph.ledger.lacking(lost)
+    if lost != Part.CALLS:
+        return lacking
+    return [rank for rank in lacking if Part.HOST not in rank.lacks]
 
 
 def is_judged(graph: DependencyGraph, needs: frozenset[Part] = JUDGES) -> bool:
@@ -80,56 +91,117 @@ def is_judged(graph: DependencyGraph, needs: frozenset[Part] = JUDGES) -> bool:
         >>> is_judged(hg.load("data/demo"))
         True
     """
-    return not any(missing.lost in needs for missing in missing_parts(graph))
+    lost = {missing.lost for missing in missing_parts(graph)}
+    return lost.isdisjoint(needs)
+
+
+class Comparison(NamedTuple):
+    """Two recordings as the ledger lets a reader compare them."""
+
+    notes: list[str]
+    """The parts that each recording lacks, as sentences; the ranks that only one of the recordings has."""
+    lost: frozenset[Part]
+    """The parts whose loss makes the recordings incomparable: nothing is said of causes then."""
+
+
+def comparison_of(before: DependencyGraph, after: DependencyGraph, ranks: tuple[int, int] = (0, 0)) -> Comparison:
+    """Return the parts that two recordings lack, and whether they can be compared.
+
+    Args:
+        before: the job before.
+        after: the job after.
+        ranks: how many ranks of each job are compared.
+
+    Returns:
+        The sentences to say first, and the parts whose loss forbids a verdict.
+
+    Example:
+        >>> import htagraph as hg
+        >>> comparison_of(hg.load("data/demo"), hg.load("data/demo"))
+        Comparison(notes=[], lost=frozenset())
+    """
+    jobs = (("Before", before), ("After", after))
+    notes = [f"{job}: {gap.sentence} {gap.advice}" for job, graph in jobs for gap in missing_parts(graph)]
+    lost = lost_between(before, after)
+    if ranks[0] != ranks[1] and world_size(before) == world_size(after) > 0:
+        lost |= {Part.PEERS}
+        notes.append(
+            f"The jobs of {plural(world_size(after), 'rank')} were read with different numbers of ranks ({ranks[0]} "
+            f"before, {ranks[1]} after): load the same ranks of both jobs, to see causes."
+        )
+    return Comparison(notes, lost)
 
 
 def _when(results: Results) -> list[Claim]:
-    claims = []
+    claims = list[Claim]()
     for missing in missing_parts(results.graph):
-        facts = {"sentence": missing.sentence, "ranks": missing.ranks, "advice": missing.advice}
-        claims.append(Claim("incomplete", missing.lost.name, len(missing.ranks), "count", facts=facts))
+        claim = Claim(
+            "incomplete",
+            about=missing.lost.name,
+            figure=len(missing.ranks),
+            unit="count",
+            facts={
+                "sentence": missing.sentence,
+                "ranks": missing.ranks,
+                "advice": missing.advice,
+            },
+        )
+        claims.append(claim)
     return claims
 
 
-def _advice(graph: DependencyGraph, lost: Part, lacking: Sequence[RankLedger]) -> str:
+def _advice(graph: DependencyGraph, lost: Part, lacking: _Ledgers) -> str:
     """Return how to record a part, in the words of the profiler that wrote the files."""
-    traces = [graph.traces[rank.rank] for rank in lacking if rank.rank in graph.traces]
     if lost == Part.MEANING:
         return _OTHER_PROGRAM
     if lost == Part.PEERS:
         return "Load the files of all ranks, to see which rank is late, and how long transfers take."
-    if lost != Part.DEVICE:
-        return f"Record with {setting_for(traces, 'host' if lost == Part.CALLS else 'operators')}."
+    numbers = {rank.rank for rank in lacking}
+    traces = [trace for number, trace in graph.traces.items() if number in numbers]
+    if lost == Part.CALLS:
+        return f"Record with {setting_for(traces, 'host')}."
+    if lost == Part.HOST:
+        return f"Record with {setting_for(traces, 'operators')}."
     if all(rank.is_alone for rank in lacking):
         return f"Record with {setting_for(traces, 'device')} on every rank."
-    graphs = ", or without replaying CUDA graphs" if _are_graphs(lacking) else ""
     hint = setting_for(traces, "lost_device")
+    graphs = ""
+    if _are_graphs(lacking):
+        graphs = ", or without replaying CUDA graphs"
     return (
         "Record again: without a second profiler on the device, with permission to profile it, and with a driver that "
         f"fits{hint}{graphs}."
     )
 
 
-def _why(graph: DependencyGraph, lost: Part, lacking: Sequence[RankLedger]) -> str:
-    """Return the figures that show that a part was not recorded."""
-    if lost == Part.DEVICE:
-        return _without_device(graph, lacking)
-    if lost == Part.HOST:
-        calls = sum(rank.launches for rank in lacking)
-        return f"no operator of the host was recorded, only device work and {plural(calls, 'launch call')}"
-    if lost == Part.CALLS:
-        alone = sum(rank.device_work_without_launch for rank in lacking)
-        every = sum(rank.device_work for rank in lacking)
-        return f"{alone} of {every} kernels and copies have no launch call in the file"
-    if lost == Part.PEERS:
-        busy = sum(rank.device_ns for rank in lacking)
-        met = share_text(100 * sum(rank.meeting_ns for rank in lacking) / busy)
-        return f"for {met} of their busy time, devices run only collectives with ranks that were not read"
+def _without_host(_graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how many launch calls there are without any operator."""
+    calls = sum(rank.launches for rank in lacking)
+    return f"no operator of the host was recorded, only device work and {plural(calls, 'launch call')}"
+
+
+def _without_calls(_graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how much device work has no launch call."""
+    alone = sum(rank.device_work_without_launch for rank in lacking)
+    every = sum(rank.device_work for rank in lacking)
+    return f"{alone} of {every} kernels and copies have no launch call in the file"
+
+
+def _without_peers(_graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how much of their busy time devices spend with ranks that were not read."""
+    busy_ns = sum(rank.device_ns for rank in lacking)
+    met_ns = sum(rank.meeting_ns for rank in lacking)
+    met = share_text(100 * met_ns / busy_ns)
+    return f"for {met} of their busy time, devices run only collectives with ranks that were not read"
+
+
+def _without_meaning(_graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how many events another program wrote."""
     events = sum(rank.foreign_events for rank in lacking)
     return f"another program wrote the file, and its rows do not say what is device work ({plural(events, 'event')})"
 
 
-def _without_device(graph: DependencyGraph, lacking: Sequence[RankLedger]) -> str:
+def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
     """Return how much device work is missing, and how long the host waited for it."""
     if all(rank.is_alone for rank in lacking):
         return "no launch and no device work is in the file, though other ranks have some"
@@ -142,52 +214,74 @@ def _without_device(graph: DependencyGraph, lacking: Sequence[RankLedger]) -> st
     waited_ns = sum(rank.sync_without_work_ns for rank in lacking)
     window_ns = sum(rank.window_ns for rank in lacking)
     if waited_ns > MOST * window_ns:
-        waited = f"{time_text(waited_ns / 1000)} of {time_text(window_ns / 1000)}"
-        text += f", while the host waits {waited} for devices that do nothing in the file and are likely the limit"
+        waited = time_text(waited_ns / 1000)
+        window = time_text(window_ns / 1000)
+        text += f", while the host waits {waited} of {window} for devices that do nothing in the file"
+        text += " and are likely the limit"
     return text
 
 
-def _without_kernels(graph: DependencyGraph, lacking: Sequence[RankLedger]) -> str:
+def _without_kernels(graph: DependencyGraph, lacking: _Ledgers) -> str:
     """Return how many launches have no device work, the calls with most of these, and from when on."""
-    launches = graph.ledger.launches
-    of_ranks = np.isin(graph.activities.rank[launches.activity], [rank.rank for rank in lacking])
+    since = _since(graph, lacking)
     if _are_graphs(lacking):
         graphs = sum(rank.graph_launches for rank in lacking)
         empty = sum(rank.graph_launches_without_work for rank in lacking)
-        text = f"{empty} of {graphs} launch calls of CUDA graphs have no kernels in the file"
-    else:
-        lost = int(np.count_nonzero(launches.is_lost & of_ranks))
-        calls = sum(rank.launches for rank in lacking)
-        text = f"{lost} of {calls} launch calls have no kernel or copy in the file"
-        named = _lost_calls(graph, launches, of_ranks)
-        text += f" ({and_list(named[:MAX_NAMED])})" if len(named) > 1 else ""
-    return f"{text}{_since(graph, lacking)}"
+        return f"{empty} of {graphs} launch calls of CUDA graphs have no kernels in the file{since}"
+    launches = graph.ledger.launches
+    rank_of_call = graph.activities.rank[launches.activity]
+    numbers = [rank.rank for rank in lacking]
+    is_lost = launches.is_lost & np.isin(rank_of_call, numbers)
+    lost = int(np.count_nonzero(is_lost))
+    calls = sum(rank.launches for rank in lacking)
+    text = f"{lost} of {calls} launch calls have no kernel or copy in the file"
+    named = _lost_calls(graph, launches.activity[is_lost])
+    if len(named) > 1:
+        text += f" ({and_list(named[:MAX_NAMED])})"
+    return f"{text}{since}"
 
 
-def _are_graphs(lacking: Sequence[RankLedger]) -> bool:
+def _are_graphs(lacking: _Ledgers) -> bool:
     """Return whether most launches that lost their work are launches of CUDA graphs."""
-    lost_graphs = sum(rank.graph_launches_without_work for rank in lacking)
-    return lost_graphs > MOST * sum(rank.lost_launches for rank in lacking)
+    graphs = sum(rank.graph_launches_without_work for rank in lacking)
+    calls = sum(rank.lost_launches for rank in lacking)
+    return graphs > MOST * calls
 
 
-def _lost_calls(graph: DependencyGraph, launches: LaunchCalls, of_ranks: Mask) -> list[str]:
-    """Return the calls whose work is missing, each with how many are, the most first."""
-    lost = launches.activity[launches.is_lost & of_ranks]
-    counts = Counter(graph.names[name] for name in graph.activities.name[lost].tolist())
-    return [f"{name} {count}" for name, count in counts.most_common()]
+def _lost_calls(graph: DependencyGraph, lost: Ints) -> list[str]:
+    """Return the names of calls whose work is missing, each with the number of these calls, the most first."""
+    names = graph.activities.name[lost]
+    counts = Counter(names.tolist())
+    return [f"{graph.names[name]} {count}" for name, count in counts.most_common()]
 
 
-def _since(graph: DependencyGraph, lacking: Sequence[RankLedger]) -> str:
+def _since(graph: DependencyGraph, lacking: _Ledgers) -> str:
     """Return from when on nothing of the device was recorded, where that is where all work is missing."""
     launches = graph.ledger.launches
     acts = graph.activities
     for rank in lacking:
-        lost = launches.activity[launches.is_lost & (acts.rank[launches.activity] == rank.rank)]
-        start = graph.time[2 * acts.of_rank(rank.rank).start : 2 * acts.of_rank(rank.rank).stop].min()
-        if not rank.device_end_ns or not len(lost) or graph.time[2 * lost].min() < start + rank.device_end_ns:
+        is_of_rank = acts.rank[launches.activity] == rank.rank
+        lost = launches.activity[launches.is_lost & is_of_rank]
+        if not rank.device_end_ns or not len(lost):
             return ""
-    ends = [rank.device_end_ns for rank in lacking]
-    return f", none from {time_text(min(ends) / 1000)} after the start on"
+        activities = acts.of_rank(rank.rank)
+        times = graph.time[2 * activities.start : 2 * activities.stop]
+        device_end = times.min() + rank.device_end_ns
+        first_lost = graph.time[2 * lost].min()
+        if first_lost < device_end:
+            return ""
+    first_end = min(rank.device_end_ns for rank in lacking)
+    return f", none from {time_text(first_end / 1000)} after the start on"
+
+
+_WHY: Final[Mapping[Part, _Why]] = {
+    Part.DEVICE: _without_device,
+    Part.HOST: _without_host,
+    Part.CALLS: _without_calls,
+    Part.PEERS: _without_peers,
+    Part.MEANING: _without_meaning,
+}
+"""Returns the figures that show that a part was not recorded, by the part."""
 
 
 INCOMPLETE = Finding(

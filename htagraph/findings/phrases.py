@@ -30,7 +30,7 @@ CATEGORY_WORDS = {
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
     "gap": "unexplained pauses", "head": "what came before the recording",
-    "other_work": "other work of the device",
+    "other_work": "other work of the device (inferred, not recorded)",
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 

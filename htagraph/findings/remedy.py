@@ -19,7 +19,7 @@ from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     Claim,
     Evidence,
     Finding,
@@ -53,7 +53,7 @@ _SMALL_BYTES = 1_000_000
 """Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
 messages that are mostly transfer are told to be small."""
 _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
-"""What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
+"""The recorded fact, as the start of a sentence; the changes that are closest to the better way, as options of
 ``htagraph what-if`` and their values; the activities."""
 
 
@@ -63,7 +63,7 @@ def _named_as(graph: DependencyGraph, name: int) -> str:
 
 
 def _inside(graph: DependencyGraph, name: int) -> str:
-    """Return the criterion that selects the activities inside those of a name, an index into `graph.names`."""
+    """Return the criterion that selects the activities inside the activities of a name, an index into `graph.names`."""
     return criteria_text({"op": naming.exact_glob(graph.names[name])})
 
 
@@ -360,7 +360,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
     ),
 }  # fmt: skip
-"""What is done in a way for which a better one is known → what finds it, the change in words, and what to do."""
+"""A way for which a better one is known → the function that finds it, the change in words, and the advice."""
 
 
 _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {
@@ -377,8 +377,8 @@ def _when(results: Results) -> list[Claim]:
         of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
-        for text, changes, rows in find(results.graph):
-            scenario = what_if(results.graph)
+        for text, changes, rows in find(results.warm_graph):
+            scenario = what_if(results.warm_graph)
             with suppress(SelectionError):  # nothing that the change applies to
                 for option, value in changes:
                     scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)
@@ -410,7 +410,7 @@ def _trial(claim: Claim) -> Trial:
 
 
 REMEDY = Finding(
-    "remedy", needs=JUDGES, when=_when, trial=_trial,
+    "remedy", needs=PREDICTS, when=_when, trial=_trial,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=lambda claim: f"{claim.facts['text']}; {claim.facts['change']}, {less_text(claim)}.",
     advice=lambda claim: _KINDS[claim.about][2].replace("NAME", claim.facts["name"]),

@@ -31,16 +31,23 @@ def _short(claim: Claim) -> str:
 
 def _evidence(results: Results, _claim: Claim) -> Evidence:
     unexplained = [gap for gap in GapKind if gap.is_unexplained]
-    parts = results.path.segments
-    longest = stretches(results, np.isin(parts.gap, unexplained))
-    times = [(gap, float(parts.length[parts.gap == gap].sum()) / 1000) for gap in unexplained]
-    rest = results.path.makespan_ns / 1000 - sum(us for _, us in times)
-    pieces = [BarPart(gap_words(gap), color, us) for (gap, us), color in zip(times, itertools.cycle(_COLORS))]
-    chart = Chart("What nothing explains", stacks=[("critical path", [*pieces, BarPart("explained", "idle", rest)])])
+    segments = results.path.segments
+    longest = stretches(results, np.isin(segments.gap, unexplained))
+    pieces = list[BarPart]()
+    explained_us = results.path.makespan_ns / 1000
+    for gap, color in zip(unexplained, itertools.cycle(_COLORS)):
+        us = float(segments.length[segments.gap == gap].sum()) / 1000
+        pieces.append(BarPart(gap_words(gap), color, us))
+        explained_us -= us
+    pieces.append(BarPart("explained", "idle", explained_us))
     return Evidence(
-        chart, longest, place=longest.first, look="the longest stretch of it",
-        command=("critical-path", "--segments"), meaning=CriticalPath.to_frame,
-    )  # fmt: skip
+        Chart("What nothing explains", stacks=[("critical path", pieces)]),
+        longest,
+        place=longest.first,
+        look="the longest stretch of it",
+        command=("critical-path", "--segments"),
+        meaning=CriticalPath.to_frame,
+    )
 
 
 UNEXPLAINED = Finding("unexplained", needs=JUDGES, when=_when, short=_short, evidence=_evidence, is_caution=True)

@@ -70,7 +70,7 @@ class DependencyGraph:
     traces: Mapping[int, Trace] = field(default_factory=dict)
     """By rank: what its file holds beside the activities' columns (header, path, counts, other events)."""
     issues: tuple[Issue, ...] = ()
-    """What was wrong with the files and what was done about it."""
+    """The problems of the files, and the repairs."""
     clocks: tuple[Clock, ...] = ()
     """How each rank's clock differs from the common one; empty if they were not compared."""
     matches: Matches | None = None

@@ -86,11 +86,16 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     bounds = np.minimum.accumulate(np.maximum(bounds, start)[::-1])[::-1]
     keep = np.flatnonzero(np.diff(bounds))
     edge = np.concatenate(([-1], np.repeat(into, 2)))[keep]
-    into_vertex, known = vertices[(keep + 1) // 2], edge >= 0
-    target, owner, kind = into_vertex >> 1, np.full(len(keep), -1, np.int64), np.full(len(keep), -1, np.int8)
-    owner[known], kind[known] = edges.activity[edge[known]], edges.kind[edge[known]]
+    into_vertex = vertices[(keep + 1) // 2]
+    is_edge = edge >= 0
+    target = into_vertex >> 1
+    owner = np.full(len(keep), -1, np.int64)
+    kind = np.full(len(keep), -1, np.int8)
+    owner[is_edge] = edges.activity[edge[is_edge]]
+    kind[is_edge] = edges.kind[edge[is_edge]]
     gap = np.where(keep % 2, GapKind.NONE, graph.gap_kind[into_vertex]).astype(np.int8)
-    gap[known] = np.where(_behind_earlier_work(graph, edge[known], gap[known]), GapKind.TRACE_HEAD, gap[known])
+    is_head = _behind_earlier_work(graph, edge[is_edge], gap[is_edge])
+    gap[is_edge] = np.where(is_head, GapKind.TRACE_HEAD, gap[is_edge])
     activity = np.where(owner >= 0, owner, target)
     region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
     beside = of_kinds(kind, edges_with("starts")) & (owner >= 0)  # the owner ran until the next one started

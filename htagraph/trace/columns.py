@@ -38,7 +38,7 @@ CHECKED: Final = Table(
     Col("wrong", "int64", "number of values that cannot be converted"),
     Col("example", "str", "the first wrong value, else the first converted one"),
 )
-"""What `check_arguments` of every format returns."""
+"""The table that `check_arguments` of every format returns."""
 SAMPLES: Final = Table(
     "Samples of counters in one file",
     Col("device", "int64", "number of the device, where the file says that it is one; else -1"),
@@ -47,7 +47,7 @@ SAMPLES: Final = Table(
     Col("start", "int64", "ns since 1970 on the rank's own clock, as `Events.start`"),
     Col("value", doc="in the counter's unit; NaN if it is no number"),
 )
-"""What `samples` of every format returns."""
+"""The table that `samples` of every format returns."""
 
 
 @dataclass(frozen=True)

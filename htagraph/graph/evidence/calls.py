@@ -19,7 +19,7 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Calls", "Enqueued", "grouped", "last_ends", "mixed", "owners", "work_before"]
+__all__ = ["Calls", "Enqueued", "grouped", "last_ends", "launched_by_operators", "mixed", "owners", "work_before"]
 
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
 
@@ -366,6 +366,19 @@ class Calls:
         order = np.argsort(known, kind="stable")
         end = int(at[-1]) + 1 if len(at) else 0
         return np.append(at[order], end)[np.searchsorted(known[order], correlation)]
+
+
+def launched_by_operators(job: RecordedJob, work: Array) -> Mask:
+    """Return which device work has an operator in place of a launch, on ranks without any recorded call.
+
+    Args:
+        job: the recorded job.
+        work: device work with a cause.
+    """
+    acts = job.activities
+    has_calls = np.isin(acts.rank[work], job.calls.rank)
+    by_operator = acts.kind[acts.cause[work]] == ActivityKind.OP
+    return by_operator & ~has_calls
 
 
 def _work(job: RecordedJob) -> Array:

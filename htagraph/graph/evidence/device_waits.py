@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked, spread
+from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, joined, marked, spread
 from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
@@ -127,14 +127,15 @@ class Polled(NamedTuple):
     vertex: Array
     """The moment: each one in a loop up to the beginning of its last question, or the end of a question or a pause."""
     over: Mask
-    """Which of this work was over before the question or the pause began: it would have been waited for."""
+    """Whether the work was over before the question or the pause began: it would have been waited for."""
 
 
 def _of_pauses(calls: Calls) -> Iterator[Polled]:
     """Yield what pauses wait for that end with device work, though no call shows it.
 
-    A site is all long stretches with the same moments around them, on any rank, in which no call runs. The host may
-    poll memory that a kernel writes shortly before the end of this kernel: the pause may then be over before that.
+    A site is all long stretches, on any rank and without a call, with the same moments around them, or where no work
+    explains these, with the same moments before them. The host may poll memory that a kernel writes shortly before the
+    end of the kernel: the pause may then be over before that.
     """
     job, acts = calls.job, calls.job.activities
     source, target, owner = job.slices
@@ -148,18 +149,55 @@ def _of_pauses(calls: Calls) -> Iterator[Polled]:
     pending = last_ends(calls, rank, position) > begin + LIMITS.two_clocks_ns
     around = np.stack((source[np.maximum(rows - 2, 0)], source[np.maximum(rows - 1, 0)], source[rows], target[rows]))
     words = np.where(of_kinds(acts.kind[around >> 1], ANNOTATIONS), -1, acts.name[around >> 1])  # some number steps
-    key = mixed(*(2 * words + (around & 1)))
-    for site in grouped(key):
-        if np.count_nonzero(pending[site]) >= LIMITS.often:
-            at = target[rows[site]]
-            usual = int(returns_by_rank(calls, rank[site])[0].max())
-            for tolerance in (usual, max(usual, LIMITS.signal_ns)):
-                waits = Site(position[site], acts.moment(at), begin[site], LIMITS.longest_return_ns, tolerance)
-                work, explained = _ends_with(calls, waits, rank[site])
-                if explained.any():
-                    break
-            over = (work >= 0) & (acts.end[work] <= waits.free)
-            yield Polled(*(column[explained | over] for column in (work, at, over)))
+    places = 2 * words + (around & 1)
+    is_open = np.ones(len(rows), np.bool_)
+    for site in _sites(places):
+        if np.count_nonzero(pending[site]) < LIMITS.often or not is_open[site].any():
+            continue
+        moments = target[rows[site]]
+        work, explained = _explained(calls, position[site], moments, begin[site], rank[site])
+        over = (work >= 0) & (acts.end[work] <= begin[site])
+        is_new = (explained | over) & is_open[site]
+        is_open[site[explained]] = False
+        yield Polled(work[is_new], moments[is_new], over[is_new])
+
+
+def _sites(places: Array) -> Iterator[Ints]:
+    """Yield the pauses between the same moments, and then those after the same moments.
+
+    A program may do different things after a wait at one place.
+
+    Args:
+        places: one column per pause: the moments before the pause and, last, the moment at its end, as numbers.
+    """
+    yield from grouped(mixed(*places))
+    yield from grouped(mixed(*places[:-1]))
+
+
+def _explained(
+    calls: Calls,
+    position: Array,
+    moments: Array,
+    begin: Array,
+    rank: Array,
+) -> tuple[Array, Mask]:
+    """Return (the work that pauses of one place may wait for, which pauses the work explains).
+
+    Args:
+        calls: the calls of the job.
+        position: the position of the first call after each pause began.
+        moments: the vertex at the end of each pause.
+        begin: when each pause began, ns.
+        rank: the rank of each pause.
+    """
+    over = calls.job.activities.moment(moments)
+    usual = int(returns_by_rank(calls, rank)[0].max())
+    for tolerance in (usual, max(usual, LIMITS.signal_ns)):
+        waits = Site(position, over, begin, LIMITS.longest_return_ns, tolerance)
+        work, explained = _ends_with(calls, waits, rank)
+        if explained.any():
+            break
+    return work, explained
 
 
 def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:

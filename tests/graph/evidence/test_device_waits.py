@@ -257,6 +257,16 @@ def test_a_host_that_polls_memory_goes_on_shortly_before_or_after_the_kernel_tha
     assert not hg.what_if(graph).scale(name="beside", factor=0.5).run().saved_ns
 
 
+@pytest.mark.parametrize("late", [-40, 35])
+def test_a_pause_waits_for_the_work_whatever_the_program_does_next(late: int) -> None:
+    events = paused(late=late)
+    following = [event for event in events if event["name"] == "goes on"]
+    for number, event in enumerate(following):
+        event["name"] = f"goes on {number % 4}"
+    shorter = hg.what_if(load(events)).scale(name="awaited", factor=0.5).run()
+    assert shorter.saved_ns == pytest.approx(8 * 2_200_000, rel=0.1)
+
+
 @pytest.mark.parametrize("late", [-1500, -600])
 def test_a_host_that_goes_on_long_before_a_kernel_ends_does_not_wait_for_it(late: int) -> None:
     assert not len(by_hand(paused(late=late)).polled.vertex)
