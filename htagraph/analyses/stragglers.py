@@ -48,8 +48,9 @@ TABLE = Table(
     Col(
         "cause",
         "str",
-        "``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or "
-        "``none``; the one charged most",
+        "``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network``, "
+        "``other_work`` (launched work waited, probably for work that was not recorded) or ``none``; the one charged "
+        "most",
     ),
     Col("cause_name", "str", "the activity that explains most of ``cause_us``"),
     Col("cause_us", doc="waiting of other ranks that is charged to ``cause``"),
@@ -279,7 +280,7 @@ def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
 _WORK = {
     "kernels": "kernels", "host": "host work", "data_loading": "data loading",
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
-    "network": "transfers",
+    "network": "transfers", "other_work": "waits of launched work, probably for work that was not recorded",
 }  # fmt: skip
 
 

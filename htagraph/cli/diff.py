@@ -108,4 +108,4 @@ def compare(  # noqa: PLR0913 - one argument per option
     from htagraph.output.reports.two_jobs import compare_report
 
     table = table_of(*graphs, by=_BY[by], device=device, steps=numbers, steps_after=later, ranks=some)
-    show(compare_report(graphs, table, (before, after), top=top), form, output, [before, after])
+    show(compare_report(graphs, table, (before, after), top=top, device=device), form, output, [before, after])

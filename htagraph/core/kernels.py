@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from htagraph.core.kinds import KernelKind
-from htagraph.core.names import readable_name, short_name
+from htagraph.core.names import outlined, readable_name, short_name
 from htagraph.core.naming import DEFAULT_NAMING, matches
 
 __all__ = [
@@ -61,19 +61,22 @@ _FAMILIES = (
     _Family(
         "GEMM",
         KernelKind.GEMM,
-        r"gemm|gemv|^Cijk_|nvjet|splitk|matmul|(^|_)bmm|cublas|dot_kernel"
+        r"(?<!fb)gemm|gemv|^Cijk_|nvjet|splitk|matmul|(^|_)bmm|cublas|dot_kernel|fused_moe_kernel"
         r"|^aten::((_scaled_|_int_|_?grouped_)?(add)?mm_?|(badd)?bmm_?|linear|mv|addmv|_scaled_grouped_mm)$",
     ),
     _Family(
         "MoE routing",
         KernelKind.INDEX,
-        r"moe_?(align|permute|unpermute|sort)|topk_?gating|grouped_topk|permute_tokens|token_?permut|moe_?router",
+        r"rout(ing|er)|moe_?\w{0,20}?(align|permut|sort|gat(e|ing)|topk|finalize|prefix|sum)|moe::dev::finalize"
+        r"|topk_?(gating|softmax|sigmoid)|(grouped|fused)_topk|(permute|sort)_tokens|token_?permut"
+        r"|expert_?(map|offset|prefix|token|count|id)|(?<![a-z])ep_(scatter|gather)|(pre|post)_reorder"
+        r"|row_id_map|sort_chunks_by|expandInputRows",
     ),
     _Family("norm", KernelKind.REDUCTION, r"norm|welford|(^|_|::)bn_|GammaBeta"),
     _Family(
         "reduction",
         KernelKind.REDUCTION,
-        r"softmax|reduce_|reduction|loss|triton_(red|per)_|cross_entropy"
+        r"softmax|reduce_|reduction|loss|triton_(red|per)_|cross_entropy|checkForNaN"
         r"|^aten::(sum|mean|max|min|amax|amin|var|std|prod|cumsum|any|all|argmax|argmin|logsumexp|topk)(\.|$)|pool",
     ),
     _Family(
@@ -123,14 +126,14 @@ def kernel_family(name: str) -> str:
         >>> kernel_family("_ZN5cudnn25bn_fw_tr_1C11_kernel_NCHWIfEEvi")
         'norm'
     """
-    return "collective" if matches(DEFAULT_NAMING.communication, name) else _family(name).name
+    return "collective" if matches(DEFAULT_NAMING.communication, outlined(name)) else _family(name).name
 
 
 _LIBRARIES = (
     (r"nccl|rccl|multimem|cross_device_reduce", "nccl"),
     (r"flash|fmha", "flash"),
     (r"scudnn|cudnn|miopen|[dw]grad|^igemm_", "cudnn"),
-    (r"cutlass|cublas|gemm|gemv|nvjet|^Cijk_|splitKreduce|dot_kernel", "cublas"),
+    (r"cutlass|cublas|(?<!fb)gemm|gemv|nvjet|^Cijk_|splitKreduce|dot_kernel", "cublas"),
     (r"triton", "triton"),
     (r"at::native|c10::", "pytorch"),
     (r"cub::|thrust", "cub"),

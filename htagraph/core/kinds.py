@@ -138,13 +138,14 @@ class GapKind(_Labelled):
     OTHER = 8  # between activities that the user brought, or at a moment that the graph added
     TRACE_HEAD = 9  # nothing in the trace precedes this moment
     OTHER_WORK = 10  # work was launched in time, its device ran nothing recorded, and the work started late
+    FIRST_RUN = 11  # the same of the first run of a kernel, which may wait for the load of the kernel's code
 
     @property
     def is_unexplained(self) -> bool:
         """Return whether no dependency and no activity's known time explains the gap."""
         return self in (
             GapKind.LAUNCH_EXCESS, GapKind.STREAM_IDLE, GapKind.SYNC_RETURN, GapKind.THREAD_IDLE,
-            GapKind.COLLECTIVE_EXCESS,
+            GapKind.COLLECTIVE_EXCESS, GapKind.FIRST_RUN,
         )  # fmt: skip
 
 
@@ -245,7 +246,7 @@ BETWEEN: Final = edges_with("between")
 """Kinds of edges whose time is the gap behind them."""
 UNEXPLAINED: Final = tuple(kind for kind in GapKind if kind.is_unexplained)
 """Kinds of gaps that nothing explains."""
-ABSENT_IN_COMPLETE_TRACES: Final = (*UNEXPLAINED, GapKind.OTHER_WORK)
+ABSENT_IN_COMPLETE_TRACES: Final = tuple(kind for kind in GapKind if kind.is_unexplained or kind == GapKind.OTHER_WORK)
 """Kinds of gaps that a trace of all work of all processes would not have."""
 HOST_GAPS: Final = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 """Kinds of gaps that are the host's time: its own code, or its wait for data."""

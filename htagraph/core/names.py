@@ -15,6 +15,7 @@ __all__ = [
     "LONGEST_READ",
     "is_mangled",
     "is_readable_as",
+    "outlined",
     "readable_name",
     "selecting_name",
     "short_name",
@@ -120,6 +121,18 @@ def _outline(name: str) -> str:
             break  # what follows is a parameter
     shown = [segment for segment in segments if not segment.startswith("_GLOBAL__N")]
     return "::".join(shown) or name.lstrip("_")
+
+
+def outlined(name: str) -> str:
+    """Return a name, of a mangled name also namespaces and the function, which takes no library and little time.
+
+    Patterns search the result, so that a pattern of a namespace fits mangled names as well.
+
+    Example:
+        >>> outlined("_ZN7deep_ep9intranode8dispatchEv"), outlined("gemm")
+        ('_ZN7deep_ep9intranode8dispatchEv deep_ep::intranode::dispatch', 'gemm')
+    """
+    return f"{name[:LONGEST_READ]} {_outline(name)}" if is_mangled(name) else name
 
 
 _COPIES = ("Memcpy", "Memset")

@@ -19,6 +19,7 @@ from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.names import (
     LONGEST_READ,
+    outlined,
     selecting_name,
     short_name,
     sibling_names,
@@ -31,7 +32,7 @@ __all__ = [
     "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
     "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
-    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
     "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
     "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
@@ -111,12 +112,21 @@ DEVICE_ANNOTATION = "gpu_user_annotation"
 """The category of user annotations on a stream: each covers the device work launched under the annotation."""
 
 
+_OF_EXPERTS = (
+    r"\b(deep_?ep|dpsk::ep|uccl)::(?!layout::)|\b(internode(_ll)?|intranode)::|\bhybrid_ep::(dispatch|combine)"
+    r"|a2a_?(dispatch|combine)|Ep(Dispatch|Combine)\w*?(Intra|Inter)Node"
+)
+"""Kernels that send tokens to experts on other ranks and back, by the namespace of their library. The kernels in the
+namespace ``layout`` only count tokens."""
+
+
 @dataclass(frozen=True)
 class Naming:
     """Patterns (regular expressions, searched anywhere in the name, case-insensitive) that decide an event's kind."""
 
     communication: str = (
-        r"nccl|rccl|hccl|xccl|oneccl|msccl|nvshmem|rocshmem|deep_?ep::|cross_device_reduce"
+        r"nccl|rccl|hccl|xccl|oneccl|msccl|nvshmem|rocshmem|ishmem|userbuffers_|multimem_|cross_device_"
+        rf"|(symmetric_memory|intra_node_comm)::|{_OF_EXPERTS}"
         r"|all_?reduce|all_?gather|reduce_?scatter_?(kernel|tensor|v\b|base)|all_?to_?all|all2all"
     )
     memory: str = r"^(hip|cuda)?mem(cpy|set)|^__amd_rocclr_(copy|fill)Buffer|^dma"
@@ -179,7 +189,7 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
     if category in _BY_CATEGORY:
         return _BY_CATEGORY[category]
     if category in DEVICE_CATEGORIES:
-        return _kind(_DEVICE_KINDS, name, naming, ActivityKind.COMPUTATION)
+        return _kind(_DEVICE_KINDS, outlined(name), naming, ActivityKind.COMPUTATION)
     if category in RUNTIME_CATEGORIES:
         return _kind(_RUNTIME_KINDS, name, naming, ActivityKind.RUNTIME)
     if matches(naming.host_communication, name):
@@ -206,7 +216,7 @@ _COLLECTIVE_OPS = (
     (r"reduce_?scatter", "reduce_scatter"),
     (r"all_?reduce|cross_device_reduce", "all_reduce"),
     (r"all_?gather", "all_gather"),
-    (r"all_?to_?all|all2all|deep_?ep::", "all_to_all"),
+    (rf"all_?to_?all|all2all|{_OF_EXPERTS}", "all_to_all"),
     (r"broadcast|bcast", "broadcast"),
     (r"send_?recv|(^|[:_])i?(send|recv(_?any_?source)?)(?![a-z])", "send_recv"),
     (r"barrier", "barrier"),
@@ -234,7 +244,8 @@ def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = Fa
     """
     if host and not matches(_LIBRARY, name) and not matches(naming.host_communication, name):
         return ""
-    return next((word for pattern, word in _COLLECTIVE_OPS if matches(pattern, name)), "")
+    text = outlined(name)
+    return next((word for pattern, word in _COLLECTIVE_OPS if matches(pattern, text)), "")
 
 
 def collective_kernel(name: str) -> str:
@@ -276,6 +287,7 @@ is_autograd_node = _named(
 )
 is_backward = _named(r"^(?-i:autograd::engine::)", "the autograd engine's operator around a backward operator")
 is_gradient_ready = _named(r"(?-i:AccumulateGrad)\Z", "the operator after which a parameter's gradient is complete")
+computes = _named(r"^(?-i:aten::)", "an operator of ATen, PyTorch's library of tensors, which never communicates")
 is_collective_call = _named(r"^(?-i:c10d::)", "an operator that enqueues a collective")
 is_data_loader = _named(
     r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__",

@@ -26,7 +26,7 @@ def _when(results: Results) -> list[finding.Claim]:
     place = longest_blocking(graph)
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
-    outcome = what_if(graph).remove_sync(**place.criteria).run()
+    outcome = what_if(results.warm_graph).remove_sync(**place.criteria).run()
     facts = {
         "count": place.count, "target": criteria_text(place.criteria),
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
@@ -92,7 +92,7 @@ def _chart(results: Results, rows: Array) -> finding.Chart:
 
 
 BLOCKING = finding.Finding(
-    "blocking", needs=finding.JUDGES, when=_when, evidence=_evidence, advice=_advice,
+    "blocking", needs=finding.PREDICTS, when=_when, evidence=_evidence, advice=_advice,
     short=lambda claim: f"The host waits for its device in {finding.in_short(claim.about)} "
     f"({claim.facts['count']:,} times). Without these waits {finding.less_text(claim)}.",
     trial=lambda claim: finding.Trial(

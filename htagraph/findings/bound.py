@@ -15,7 +15,7 @@ from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     BarPart,
     Chart,
     Claim,
@@ -53,13 +53,16 @@ _ADVICE = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
     ),
-    "other_work": "See what else runs on the device (nvidia-smi), or record it: a faster host gains nothing there.",
+    "other_work": (
+        "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
+        "another process or an unrecorded stream, probably had the device. A faster host gains nothing there."
+    ),
 }
 """The advice for a cause that needs no other facts of the job."""
 _TRIALS = {
     "data_loading": ("A loader that the job never waits for saves", ("--free-dataloader",)),
     "communication": ("Transfers that take no time save", ("--network", "0")),
-    "other_work": ("A device that runs nothing else saves", ("--exclusive-device",)),
+    "other_work": ("If other work had the device, a device without it saves", ("--exclusive-device",)),
 }
 """A job without a cause that can be gone, in words, and the options of ``htagraph what-if``, by the cause."""
 
@@ -90,7 +93,7 @@ def _when(results: Results) -> list[Claim]:
         "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": source_of(graph),
-        "without_rank_percent": _without_rank(graph, bound), "late": _head(results),
+        "without_rank_percent": _without_rank(results.warm_graph, bound), "late": _head(results),
     }  # fmt: skip
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
         facts["largest"] = _largest_part(results)
@@ -103,8 +106,8 @@ def _when(results: Results) -> list[Claim]:
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "computation":
         facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
-    if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
-        outcome = what_if(graph).infinite_host().run()
+    if bound.cause == "host" and bound.cause in results.free:
+        outcome = what_if(results.warm_graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
@@ -332,6 +335,4 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding(
-    "bound", needs=JUDGES | {Part.PEERS}, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
-)
+BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

@@ -18,7 +18,7 @@ from htagraph.core.naming import BETWEEN_OPERATORS, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     Bar,
     Chart,
     Claim,
@@ -43,7 +43,6 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
@@ -134,8 +133,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
-    if Part.HOST in results.graph.ledger.lacks:  # then no time of the host has events
-        rows = [row for row in rows if row["name"] != BETWEEN_OPERATORS]
+    rows = [row for row in rows if row.get("at_most_us", 0.0) < MOST * row["gain_us"]]  # else not known
     rows = [
         row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)
     ]
@@ -181,25 +179,23 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     half = float(row.get("gain_at_50_us", 0.0)) * gain / row["whole_us"]
-    started = 0.0 if results.steps > 1 else _start_up_us(results, row)  # no usual step has first calls
     if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
         steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
         if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
             return []
     if row["target"] or row["what"] == "straggler":
-        outcome = _outcome(graph, row, 0.0)
+        outcome = _outcome(results.warm_graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * row["whole_us"]) > 1:
             return []
         gain, interval = saved_us(outcome)
-        half = usual_us(_outcome(graph, row, 0.5)) if row["target"] else half
-    gain, half = gain - started, half - started / 2
+        half = usual_us(_outcome(results.warm_graph, row, 0.5)) if row["target"] else half
     percent = 100_000 * gain / results.makespan_ns
     if percent < MIN_PERCENT:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     facts = {
         "what": row["what"], "target": row["target"], "percent": percent,
-        "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
+        "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": _has_start_up(results, row),
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
         "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
@@ -207,8 +203,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
     }  # fmt: skip
-    ends = None if interval is None else (interval[0] - started, interval[1] - started)
-    return [Claim("gain", name, gain, "us", interval=ends, rests_on=doubts_of(results) & rests, facts=facts)]
+    return [Claim("gain", name, gain, "us", interval=interval, rests_on=doubts_of(results) & rests, facts=facts)]
 
 
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
@@ -220,12 +215,12 @@ def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> O
     return scale().run()
 
 
-def _start_up_us(results: Results, row: Mapping[Any, Any]) -> float:
-    """Return how much of a row's gain are first calls, µs."""
-    calls, parts = np.array([*results.first_calls], np.int64), np.array([*results.first_calls.values()]) / 1000
-    if row["target"] and len(calls):
-        parts = parts[activities_of(initial(results.graph), criteria(row["target"]))[calls]]
-    return float(parts.sum()) if row["target"] or row["what"] == "phase" else 0.0  # a class of work has all of them
+def _has_start_up(results: Results, row: Mapping[Any, Any]) -> bool:
+    """Return whether the target of a row has start-up on the path: a change of the target makes start-up shorter."""
+    calls = np.array([*results.first_calls], np.int64)
+    if results.steps > 1 or not row["target"] or not len(calls):
+        return False
+    return bool(activities_of(initial(results.graph), criteria(row["target"]))[calls].any())
 
 
 def gain_name(claim: Claim, beside: Sequence[str] = ()) -> str:
@@ -327,7 +322,7 @@ def _advice(*claims: Claim) -> str:
 
 GAIN = Finding(
     "gain",
-    needs=JUDGES | {Part.PEERS},
+    needs=PREDICTS,
     when=_when,
     short=_short,
     evidence=_evidence,

@@ -7,7 +7,7 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND, is_unrecorded
-from htagraph.findings.finding import JUDGES, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
+from htagraph.findings.finding import PREDICTS, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import ranks_text, time_text
@@ -31,7 +31,7 @@ def _when(results: Results) -> list[Claim]:
     edges, kind = results.graph.edges, results.graph.activities.kind
     python = (edges.kind == EdgeKind.THREAD) & (kind[edges.target >> 1] == ActivityKind.PYTHON)
     held = set(edges.source[python].tolist())  # by who has the interpreter
-    of_ranks = host_pauses(results.usual_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
+    of_ranks = host_pauses(results.warm_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
     table = of_ranks.groupby(["what", "inside", "before"], sort=False, as_index=False).agg(
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
         after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),
@@ -91,7 +91,7 @@ def _advice(*claims: Claim) -> str:
 
 HOST_PAUSE = Finding(
     "host_pause",
-    needs=JUDGES | {Part.HOST, Part.PEERS},
+    needs=PREDICTS | {Part.HOST},
     when=_when,
     short=_short,
     evidence=_evidence,

@@ -9,17 +9,16 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Ints
-from htagraph.core.naming import COUNTER_RANGE
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import JUDGES, Claim, Finding
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import and_list, plural, ranks_text, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.ledger import Part, RankLedger
+from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, world_size
 from htagraph.trace.readers import setting_for
 
-__all__ = ["INCOMPLETE", "Missing", "is_judged", "missing_parts"]
+__all__ = ["INCOMPLETE", "Comparison", "Missing", "comparison_of", "is_judged", "missing_parts"]
 
 _Ledgers: TypeAlias = Sequence[RankLedger]
 """The ledgers of the ranks whose recordings lack a part."""
@@ -29,7 +28,7 @@ _UNKNOWN: Final = {
     Part.DEVICE: "What bounds the job, when its device is idle and what changes gain cannot be said",
     Part.HOST: "What the host does cannot be said",
     Part.CALLS: "Whether devices wait for the host cannot be said",
-    Part.PEERS: "What bounds the job cannot be said",
+    Part.PEERS: "What bounds the job, and what changes gain, cannot be said",
     Part.MEANING: "Nothing can be said of hosts and devices",
 }
 _OTHER_PROGRAM: Final = (
@@ -63,7 +62,7 @@ def missing_parts(graph: DependencyGraph) -> list[Missing]:
         >>> missing_parts(hg.load("data/demo"))
         []
     """
-    is_counted = _has_counted_kernels(graph)
+    is_counted = keeps_counters(graph)
     missing = list[Missing]()
     for lost in Part:
         lacking = _lacking(graph, lost)
@@ -74,12 +73,6 @@ def missing_parts(graph: DependencyGraph) -> list[Missing]:
         advice = _advice(graph, lost, lacking)
         missing.append(Missing(lost, why, ranks, advice))
     return missing
-
-
-def _has_counted_kernels(graph: DependencyGraph) -> bool:
-    """Return whether a profiler of counters recorded the job."""
-    traces = graph.traces.values()
-    return any(trace.in_categories(COUNTER_RANGE).any() for trace in traces)
 
 
 def _lacking(graph: DependencyGraph, lost: Part) -> _Ledgers:
@@ -100,6 +93,43 @@ def is_judged(graph: DependencyGraph, needs: frozenset[Part] = JUDGES) -> bool:
     """
     lost = {missing.lost for missing in missing_parts(graph)}
     return lost.isdisjoint(needs)
+
+
+class Comparison(NamedTuple):
+    """Two recordings as the ledger lets a reader compare them."""
+
+    notes: list[str]
+    """The parts that each recording lacks, as sentences; the ranks that only one of the recordings has."""
+    lost: frozenset[Part]
+    """The parts whose loss makes the recordings incomparable: nothing is said of causes then."""
+
+
+def comparison_of(before: DependencyGraph, after: DependencyGraph, ranks: tuple[int, int] = (0, 0)) -> Comparison:
+    """Return the parts that two recordings lack, and whether they can be compared.
+
+    Args:
+        before: the job before.
+        after: the job after.
+        ranks: how many ranks of each job are compared.
+
+    Returns:
+        The sentences to say first, and the parts whose loss forbids a verdict.
+
+    Example:
+        >>> import htagraph as hg
+        >>> comparison_of(hg.load("data/demo"), hg.load("data/demo"))
+        Comparison(notes=[], lost=frozenset())
+    """
+    jobs = (("Before", before), ("After", after))
+    notes = [f"{job}: {gap.sentence} {gap.advice}" for job, graph in jobs for gap in missing_parts(graph)]
+    lost = lost_between(before, after)
+    if ranks[0] != ranks[1] and world_size(before) == world_size(after) > 0:
+        lost |= {Part.PEERS}
+        notes.append(
+            f"The jobs of {plural(world_size(after), 'rank')} were read with different numbers of ranks ({ranks[0]} "
+            f"before, {ranks[1]} after): load the same ranks of both jobs, to see causes."
+        )
+    return Comparison(notes, lost)
 
 
 def _when(results: Results) -> list[Claim]:

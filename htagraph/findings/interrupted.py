@@ -41,7 +41,7 @@ def _when(results: Results) -> list[finding.Claim]:
     graph, makespan, found = results.graph, results.makespan_ns, interrupted(results.graph)
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan or not results.bound.cause:
         return []
-    outcome = what_if(graph).no_interruptions().run()
+    outcome = what_if(results.warm_graph).no_interruptions().run()
     if outcome.saved_ns < MIN_SHARE * makespan:
         return []
     acts, ranks = graph.activities, interrupted_ranks(graph, found)
@@ -101,8 +101,8 @@ def _advice(claim: finding.Claim) -> str:
 
 
 INTERRUPTED = finding.Finding(
-    "interrupted", needs=frozenset({Part.MEANING}), when=_when, short=_short, evidence=_evidence, advice=_advice,
-    trial=lambda claim: finding.Trial(
+    "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, evidence=_evidence,
+    advice=_advice, trial=lambda claim: finding.Trial(
         claim.figure, f"Host code that nothing interrupts {finding.saves_text(claim)}.", ("--no-interruptions",)
     ),
 )  # fmt: skip

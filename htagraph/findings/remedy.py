@@ -19,7 +19,7 @@ from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     Claim,
     Evidence,
     Finding,
@@ -377,8 +377,8 @@ def _when(results: Results) -> list[Claim]:
         of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
-        for text, changes, rows in find(results.graph):
-            scenario = what_if(results.graph)
+        for text, changes, rows in find(results.warm_graph):
+            scenario = what_if(results.warm_graph)
             with suppress(SelectionError):  # nothing that the change applies to
                 for option, value in changes:
                     scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)
@@ -410,7 +410,7 @@ def _trial(claim: Claim) -> Trial:
 
 
 REMEDY = Finding(
-    "remedy", needs=JUDGES, when=_when, trial=_trial,
+    "remedy", needs=PREDICTS, when=_when, trial=_trial,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=lambda claim: f"{claim.facts['text']}; {claim.facts['change']}, {less_text(claim)}.",
     advice=lambda claim: _KINDS[claim.about][2].replace("NAME", claim.facts["name"]),

@@ -19,6 +19,10 @@ _CAUSES = {
     "launch": ("its launch calls take longer", "the cores of its process"),
     "sync": ("its blocking calls take longer", "what it waits for there"),
     "network": ("its transfers take longer", "its links"),
+    "other_work": (
+        "its launched work starts late, probably behind work that this recording does not show",
+        "what else runs on its device (nvidia-smi)",
+    ),
     "collective": ("it is late from an earlier collective", ""),
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
@@ -27,7 +31,7 @@ _CAUSES = {
 
 _FREES = {
     "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
-    "network": "communication",
+    "network": "communication", "other_work": "other_work",
 }  # fmt: skip
 """Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
 
@@ -41,10 +45,11 @@ def _when(results: Results) -> list[Claim]:
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     if row["cause"] == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
         facts["cause"] = "alone"
-    outcome = what_if(results.graph).fix_straggler().run()
+    outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
-    facts |= {"fixed": fixed, "free_us": max(fixed.figure, 0.0), "ranks": [slow.straggler]}
+    free_us = 0.0 if outcome.changes_unrecorded_host else max(fixed.figure, 0.0)
+    facts |= {"fixed": fixed, "free_us": free_us, "ranks": [slow.straggler]}
     facts["within"] = FREE[free][1] if free else ""
     share, about = float(row["share_percent"]), str(slow.straggler)
     return [Claim("straggler", about, share, "percent", rests_on=doubts_of(results), facts=facts)]
@@ -70,7 +75,7 @@ def _advice(claim: Claim) -> str:
 def _trial(claim: Claim) -> Trial | None:
     fixed = claim.facts["fixed"]
     sentence = f"Rank {claim.about} as fast as its peers {saves_text(fixed)}."
-    return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if fixed.figure > 0 else None
+    return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if claim.facts.get("free_us", 0.0) > 0 else None
 
 
 STRAGGLER = Finding(

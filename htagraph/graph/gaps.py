@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Ints, occurring
-from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.arrays import Ints, Mask, occurring
+from htagraph.core.kinds import EDGES, KERNELS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 if TYPE_CHECKING:
@@ -48,21 +48,43 @@ def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], ga
     # a thread whose caller is known is idle when its caller is: its gaps are host time like those of the caller
     awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
     kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE
-    kinds[_behind_other_work(acts, gap, kinds)] = GapKind.OTHER_WORK
+    late_starts = _late_starts(acts, gap, kinds)
+    is_first = _is_first_run(acts, late_starts >> 1)
+    kinds[late_starts] = GapKind.OTHER_WORK
+    kinds[late_starts[is_first]] = GapKind.FIRST_RUN
     return kinds
 
 
-def _behind_other_work(acts: Activities, gap: Ints, kinds: npt.NDArray[np.int8]) -> Ints:
-    """Return the starts of device work for which the work waited, although its launch had long returned.
+def _late_starts(acts: Activities, gap: Ints, kinds: npt.NDArray[np.int8]) -> Ints:
+    """Return the starts of device work that came late, although the launch had long returned.
 
-    Everything recorded that the work depends on was over, and the device ran nothing recorded: another process had the
-    device, or its work was not recorded. An idle device starts launched work within `idle_start_ns`.
+    Everything recorded that the work depends on was over, and the device ran nothing recorded: probably another process
+    had the device, or work that was not recorded. An idle device starts launched work within `idle_start_ns`.
     """
     late = np.flatnonzero(of_kinds(kinds, (GapKind.LAUNCH_EXCESS, GapKind.STREAM_IDLE)) & (gap > LIMITS.idle_start_ns))
     late = late[acts.on_device[late >> 1] & (acts.cause[late >> 1] >= 0)]
     work = late >> 1
     since_call = acts.start[work] - acts.end[acts.cause[work]]
     return late[since_call > LIMITS.idle_start_ns]
+
+
+def _is_first_run(acts: Activities, works: Ints) -> Mask:
+    """Return which device activities are the first run of a kernel on a rank: code of a kernel loads once."""
+    is_run = of_kinds(acts.kind, KERNELS)
+    is_run &= np.isin(acts.name, acts.name[works])
+    runs = np.flatnonzero(is_run)
+    by_start = runs[np.argsort(acts.start[runs], kind="stable")]
+    name_count = int(acts.name.max(initial=0)) + 1
+    rank = acts.rank[by_start].astype(np.int64)
+    kernel = rank * name_count + acts.name[by_start]
+    _, first = np.unique(
+        kernel,
+        return_index=True,
+    )
+    return np.isin(
+        works,
+        by_start[first],
+    )
 
 
 def _cut_off(acts: Activities, edges: Edges, by_thread: Ints, binding: npt.NDArray[np.int32]) -> Ints:

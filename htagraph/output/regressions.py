@@ -11,6 +11,7 @@ from htagraph.analyses.differences.step_change import StepChange, step_change
 from htagraph.core.errors import printable
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import time_text
+from htagraph.findings.verbs.diff import compared
 from htagraph.graph.load import load
 from htagraph.trace.discover import runs_of
 
@@ -39,9 +40,13 @@ def comment(
     `unknown` are the limits of which the recordings cannot tell whether they are exceeded.
     """
     unit = result.unit
+    lost = compared(result.parts).lost
+    if lost and change.is_incomplete:
+        mark = "❌" if exceeded else "⚪"
+        return "\n".join([f"### {mark} Cannot tell: one of the recordings is incomplete", "", *_said(result), ""])
     categories = result.summary().query("group == 'category'")
     largest = float(categories["change_us"].abs().max()) if len(categories) else 0.0
-    rows = categories[(categories["change_us"].abs() > _MIN_SHARE * largest) & (not change.is_noise)]
+    rows = categories[(categories["change_us"].abs() > _MIN_SHARE * largest) & (not change.is_noise) & (not lost)]
     by_key = {} if change.is_empty else dict(zip(categories["key"], categories["change_us"], strict=True))
     lines = [f"### {_verdict(change, by_key, exceeded, limits, unknown)}", ""]
     lines += [f"| per {unit} | before | after | change |", "|---|---:|---:|---:|"]
@@ -55,8 +60,13 @@ def comment(
     figure = [f"{key:<15}{_signed(us):>10}  {bar}" for key, us, bar in pairs]
     if figure:
         lines += ["", f"Where the change lies on the critical path, per {unit}:", "", "```text", *figure, "```"]
-    lines += ["", *(f"- {plain(sentence)}" for sentence in result.sentences()[:MAX_LISTED])]
+    lines += ["", *_said(result)]
     return "\n".join(lines) + "\n"
+
+
+def _said(result: Diff) -> list[str]:
+    """Return the sentences of a difference as a list in Markdown."""
+    return [f"- {plain(sentence)}" for sentence in result.sentences()[:MAX_LISTED]]
 
 
 def plain(text: str) -> str:

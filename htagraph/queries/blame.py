@@ -26,13 +26,30 @@ from htagraph.queries.peers import peers, rank_roles
 
 __all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Chains", "blame_of", "chains_of", "stretches_of"]
 
-CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording", "clocks")
+CAUSES = (
+    "none",
+    "kernels",
+    "host",
+    "data_loading",
+    "launch",
+    "sync",
+    "collective",
+    "network",
+    "recording",
+    "clocks",
+    "other_work",
+)
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
-its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged."""
-_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS = range(len(CAUSES))
+its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged;
+``other_work``: launched work waited, probably for work that was not recorded."""
+_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS, _OTHER_WORK = range(
+    len(CAUSES)
+)
 _POOLED = {kind: CAUSES.index(each.cause) for kind, each in EDGES.items() if each.cause}
 """Edges whose time belongs to no activity, by cause: latencies are compared by their mean on each rank."""
+_OF_NOBODY = (GapKind.OTHER_WORK, GapKind.FIRST_RUN)
+"""Waits of launched work that neither the launch nor the work before it on the stream is charged for."""
 _MAX_LAUNCH_LATENCY_NS = 20_000
 """The longest time from a launch to its kernel that counts as launch latency, ns.
 
@@ -99,7 +116,8 @@ def chains_of(graph: DependencyGraph) -> Chains:
     kind, before = stretches_of(graph, binding)
     cut = before < 0
     cost = np.where(cut, 0, time - time[np.maximum(before, 0)])
-    owner = np.where(cut, -1, edges.activity[binding] if len(edges) else -1).astype(np.int64)
+    is_unowned = cut | of_kinds(graph.gap_kind, _OF_NOBODY)
+    owner = np.where(is_unowned, -1, edges.activity[binding] if len(edges) else -1).astype(np.int64)
     own = _own_time(graph, binding, kind, owner)
     cause, about = _causes(graph, kind, owner)
     others = _others(graph, own)
@@ -108,7 +126,9 @@ def chains_of(graph: DependencyGraph) -> Chains:
     pool = _pools(graph, kind, owner)
     pooled = np.flatnonzero(pool >= 0)
     excess[pooled] = cost[pooled] * _pool_share(graph, pool[pooled], cost[pooled], pooled)
-    cause[(owner < 0) & (pool < 0)] = _NONE
+    waited = np.flatnonzero((cause == _OTHER_WORK) & ~cut)
+    excess[waited] = cost[waited] * _share_beyond_other_ranks(graph, waited, cost[waited])
+    cause[(owner < 0) & (pool < 0) & (cause != _OTHER_WORK)] = _NONE
     excess[cause == _NONE] = 0
     return Chains(before, owner, cause, np.rint(excess).astype(np.int64), own, others, about)
 
@@ -174,6 +194,8 @@ def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDAr
     cause[owned] = of_activity[graph.activities.kind[owner[owned]]]
     for edge_kind, pooled_cause in _POOLED.items():
         cause[kind == edge_kind] = pooled_cause
+    cause[graph.gap_kind == GapKind.OTHER_WORK] = _OTHER_WORK
+    cause[graph.gap_kind == GapKind.FIRST_RUN] = _NONE
     loads = (kind == EdgeKind.DATALOADER) | (graph.gap_kind == GapKind.DATA_WAIT)
     cause[loads] = _DATA
     about = of_activity[graph.activities.kind]
@@ -196,6 +218,7 @@ def _pools(graph: DependencyGraph, kind: Array, owner: Array) -> npt.NDArray[np.
     pool = np.where(free, len(EdgeKind) + 1 + graph.activities.step[np.arange(graph.vertex_count) // 2], -1)
     for edge_kind in _POOLED:
         pool[(kind == edge_kind) & (owner < 0)] = edge_kind
+    pool[of_kinds(graph.gap_kind, _OF_NOBODY)] = -1
     return pool.astype(np.int64)
 
 
@@ -209,6 +232,16 @@ def _pool_share(graph: DependencyGraph, pool: Array, cost: Array, vertex: Array)
     total, count = np.bincount(member, cost), np.bincount(member)
     value = np.where(keys[:, 0] < len(EdgeKind), total / count, total)
     share: npt.NDArray[np.float64] = _share(value, others_median(value, keys[:, 0]))[member]
+    return share
+
+
+def _share_beyond_other_ranks(graph: DependencyGraph, vertices: Array, cost: Array) -> npt.NDArray[np.float64]:
+    """Return by which share the total of the rank of each vertex exceeds the median total of the other ranks."""
+    ranks = np.array(graph.ranks, np.int64)
+    row = np.searchsorted(ranks, graph.activities.rank[vertices // 2])
+    total = np.bincount(row, cost, len(ranks))
+    others = others_median(total, np.zeros(len(ranks), np.int64))
+    share: npt.NDArray[np.float64] = _share(total, others)[row]
     return share
 
 

@@ -141,7 +141,7 @@ class CriticalPath:
         - ``head``: the time before recording starts, where the first recorded moment of the path is later than the
           window's begin.
         - ``other_work``: launched work waited although its launch had returned and its device ran nothing recorded: the
-          device served another process, or work that was not recorded.
+          device probably served another process, or work that was not recorded.
 
         Returns:
             One row per segment: {columns}.

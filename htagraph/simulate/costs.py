@@ -171,13 +171,29 @@ def draw(job: Job, rank: int, step: int, columns: InstructionColumns, slower: Fl
     deviations = np.abs(normal(base[Purpose.GAP], columns.keys)).clip(max=_MAX_DEVIATIONS)
     spread = job.end_spread_us * 1e3 * deviations / _MAX_DEVIATIONS
     gap = columns.gap_ns * _noise(job, base[Purpose.GAP], columns.keys)
+    load = _load_ns(job, step, columns)
+    host = columns.host_ns * factors.host * _noise(job, base[Purpose.HOST], columns.keys)
+    latency = columns.latency_ns * factors.latency * _noise(job, base[Purpose.LATENCY], columns.keys)
     return Durations(
-        _ns(columns.host_ns * factors.host * _noise(job, base[Purpose.HOST], columns.keys)),
-        _ns(columns.latency_ns * factors.latency * _noise(job, base[Purpose.LATENCY], columns.keys)),
+        _ns(host + load),
+        _ns(latency + load),
         _ns(device),
         _ns(np.where(together, spread, gap)),
         frozenset(np.flatnonzero(factors.released).tolist()),
     )
+
+
+def _load_ns(job: Job, step: int, columns: InstructionColumns) -> Float:
+    """Return how long each instruction takes to load the code of a kernel, in the first launch of the kernel."""
+    load = np.zeros(len(columns.works))
+    if step != 0 or not job.load_us:
+        return load
+    is_kernel = np.isin(columns.device, (DeviceWork.COMPUTE, DeviceWork.COLLECTIVE))
+    launches = np.flatnonzero(is_kernel & (columns.host == Host.LAUNCH))
+    names = [columns.works[launch] for launch in launches.tolist()]
+    _, first = np.unique(names, return_index=True)
+    load[launches[first]] = job.load_us * 1e3
+    return load
 
 
 def _noise(job: Job, base: Uint | int, keys: Uint) -> Float:

@@ -181,6 +181,9 @@ class Job(BaseModel):
     host_us_per_op: float = Field(7.0, ge=0, description="host work of one op that launches, µs")
     python_us: float = Field(5.0, ge=0, description="Python between two ops, µs")
     launch_us: float = Field(4.5, ge=0, description="own cost of a launch, µs")
+    load_us: float = Field(
+        0.0, ge=0, description="time that the first launch of each kernel takes to load its code, µs"
+    )
     call_us: float = Field(1.0, ge=0, description="own cost of an event record, stream wait and the like, µs")
     sync_us: float = Field(2.5, ge=0, description="own cost of a blocking call with nothing pending, µs")
     launch_latency_us: float = Field(5.5, ge=0, description="start of a launch to the earliest start of its kernel, µs")

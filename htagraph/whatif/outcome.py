@@ -16,6 +16,7 @@ from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
+from htagraph.graph.measures.ledger import unrecorded_host
 from htagraph.graph.measures.steps import last_end, mean_step_ns, step_lengths, usual_step_ns
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
@@ -94,6 +95,13 @@ class Outcome:
         if self.baseline_ns and not self.makespan_ns:
             return "without bound: nothing that takes time is left"
         return f"{self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}]"
+
+    @property
+    def changes_unrecorded_host(self) -> bool:
+        """Whether the scenario changes the time of a host whose operators were not recorded, which nothing predicts."""
+        before = self.baseline.gap[unrecorded_host(self.baseline)].sum()
+        after = self.state.gap[unrecorded_host(self.state.graph, self.baseline)].sum()
+        return bool(before != after)
 
     @property
     def notes(self) -> tuple[str, ...]:

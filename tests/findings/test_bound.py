@@ -57,7 +57,7 @@ def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
         ("communication", "Bound by transfers between ranks: 80 %"),
         ("data_loading", "Bound by the data loader: 80 %"),
         ("gap", "Bound by unexplained pauses: 80 %"),
-        ("other_work", "Bound by other work of the device: 80 %"),
+        ("other_work", "Bound by other work of the device (inferred, not recorded): 80 %"),
     ],
 )
 def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:

@@ -47,7 +47,7 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
 
 def test_idle_time_behind_other_work_is_called_what_it_is() -> None:
     claim = idle("other", behind_other_work=True)
-    assert DEVICE_IDLE.short(claim).endswith("other work, or work that was not recorded, had the device.")
+    assert DEVICE_IDLE.short(claim).endswith("an unrecorded stream, probably had the device (check nvidia-smi).")
 
 
 def test_waiting_in_collectives_stands_beside_waiting_for_the_host() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -12,18 +14,24 @@ from typing import Any, NamedTuple
 import pytest
 
 import htagraph as hg
+from htagraph.cli.diff import limit
 from htagraph.cli.verbs import QUESTIONS
 from htagraph.findings.incomplete import is_judged, missing_parts
 from htagraph.findings.verdict import FINDINGS, first_step
 from htagraph.graph.measures.ledger import Part
+from htagraph.output import regressions
 from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
-from htagraph.output.reports.ranks import critical_path_report
-from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
+from htagraph.output.reports.ranks import critical_path_report, opportunities_report, plan_report
+from htagraph.output.reports.two_jobs import compare_report, diff_report
+from htagraph.output.reports.workers import job_report, job_stragglers_report
+from htagraph.whatif.candidates import CLASSES
+from tests.reach import DATA, JOBS, LARGE_BYTES, REAL, graph_of, label
 
 Json = dict[str, Any]
 _DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
-_HOST = {"cpu_op", "python_function", "user_annotation", "cuda_runtime", "cuda_driver"}
+_CALLS = {"cuda_runtime", "cuda_driver"}
+_HOST = {"cpu_op", "python_function", "user_annotation", *_CALLS}
 SMALL = [path for path in JOBS if path.is_dir() or path.stat().st_size < LARGE_BYTES]
 SMALL_JOBS = [DATA / "demo", DATA / "gpu_demo" / "train", DATA / "gpu_demo" / "generate"]
 
@@ -141,6 +149,84 @@ def test_nothing_is_concluded_from_a_recording_that_lost_rows(folder: Path, loss
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.replace(" ", "_"))
+@pytest.mark.parametrize("folder", SMALL_JOBS, ids=label)
+def test_a_recording_that_lost_rows_is_compared_with_no_complete_one(folder: Path, loss: Loss, tmp_path: Path) -> None:
+    _lossy_copy(folder, tmp_path, loss)
+    jobs = hg.load(folder), hg.load(tmp_path)
+    notes = [f"After: {missing.sentence} {missing.advice}" for missing in missing_parts(jobs[1])]
+    result = hg.diff(*jobs)
+    assert notes
+    assert result.sentences()[: len(notes)] == notes
+    assert not any(_IS_CHANGE.search(sentence) for sentence in result.sentences())
+    names = hg.compare(*jobs)
+    limits = [limit("step_time>+1%"), limit("computation>+1%")]
+    report = diff_report(result, names, ("before", "after"), limits=limits)
+    assert report.sentences[: len(notes)] == notes
+    assert report.figures["exceeded"] == []
+    assert report.figures["cannot_tell"] == [each.text for each in limits]
+    assert not any(len(table) for name, table in report.tables.items() if name != "inputs")
+    strict = diff_report(result, names, ("before", "after"), limits=limits, strict=True)
+    assert strict.figures["exceeded"] == [each.text for each in limits]
+    comment = regressions.comment(result, result.change, [])
+    assert comment.startswith("### ⚪ Cannot tell: one of the recordings is incomplete")
+    assert "|" not in comment
+    compared = compare_report(jobs, names, ("before", "after"))
+    assert compared.sentences[: len(notes)] == notes
+    assert not len(compared.tables["names"])
+    assert not hg.assert_no_slower(folder, tmp_path).is_known
+    with pytest.raises(AssertionError, match="one of the recordings is incomplete"):
+        hg.assert_no_slower(folder, tmp_path, strict=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.replace(" ", "_"))
+def test_nothing_is_concluded_of_a_job_on_workers_that_lost_rows(loss: Loss, tmp_path: Path) -> None:
+    _lossy_copy(DATA / "demo", tmp_path, loss)
+    with ThreadPoolExecutor(2) as workers:
+        job = hg.load(tmp_path, engine=workers)
+        reports = [job_report(job), job_stragglers_report(job)]
+    for report in reports:
+        assert "The recording lacks" in report.sentences[0]
+    if loss.part == Part.DEVICE:
+        assert len(reports[0].sentences) == len(reports[1].sentences) == 1
+        assert not any(len(report.tables["stragglers"]) for report in reports)
+
+
+_IS_CHANGE = re.compile(r"longer|shorter|as long as|replaced|which makes")
+"""Words of a sentence that says how a job changed, or why."""
+
+
+_OF_HOSTS = re.compile(r"fast host|free CPU|host that takes no time|infinite-host|untraced|between operators")
+"""Words of predictions about the time of a host."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", SMALL_JOBS, ids=label)
+def test_no_verb_predicts_a_host_that_was_not_recorded(folder: Path, tmp_path: Path) -> None:
+    """Launch calls and waits of the host are recorded there; what the host did between them is not."""
+    calls = Loss("operators", lambda _: lambda event: event.get("cat") in _HOST - _CALLS, Part.HOST)
+    _lossy_copy(folder, tmp_path, calls)
+    graph = hg.load(tmp_path)
+    assert Part.HOST in graph.ledger.lacks
+    for scenario in (hg.what_if(graph).infinite_host(), hg.what_if(graph).scale(factor=0.5, kind="untraced")):
+        outcome = scenario.run()
+        assert outcome.changes_unrecorded_host
+        report = what_if_report([hg.what_if(graph).run(), outcome], ["a change of the host"])
+        assert len(report.sentences) == len(missing_parts(graph))
+        assert not len(report.tables["prediction"])
+    kernels = hg.what_if(graph).scale(factor=0.5, kind="computation").run()
+    assert not kernels.changes_unrecorded_host
+    told = [sentence for report in _reports(graph) for sentence in report.sentences]
+    told += [
+        f"{row['text']} {row['advice']} {row['change']}" for row in hg.summarize(graph).to_dict()["results"]["findings"]
+    ]
+    assert [sentence for sentence in told if _OF_HOSTS.search(sentence)] == []
+    names = {*hg.opportunities(graph, top=100)["name"], *hg.plan(graph, budget=16).changes["change"]}
+    assert [name for name in names if _OF_HOSTS.search(name) or name == CLASSES[0]] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SMALL, ids=label)
 def test_a_complete_recording_lacks_nothing(path: Path) -> None:
     graph = graph_of(path)
@@ -148,6 +234,22 @@ def test_a_complete_recording_lacks_nothing(path: Path) -> None:
         if Part.DEVICE in rank.lacks:
             assert not rank.device_work
             assert rank.launches
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", REAL, ids=label)
+def test_no_gain_is_predicted_where_other_ranks_set_the_pace(path: Path) -> None:
+    graph = graph_of(path)
+    if Part.PEERS not in graph.ledger.lacks:
+        pytest.skip("devices do more than meet ranks that were not read")
+    notes = {f"{missing.sentence} {missing.advice}" for missing in missing_parts(graph)}
+    half = hg.what_if(graph).scale(factor=0.5, kind="communication").run()
+    reports = [opportunities_report(graph, []), plan_report(graph, []), what_if_report([half, half], ["half"])]
+    for report in reports:
+        assert set(report.sentences) <= notes, report.command
+        assert not any(len(table) for table in report.tables.values()), report.command
+    summary = hg.summarize(graph)
+    assert not any(claim.unit == "us" for claim in summary.claims)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -168,3 +169,39 @@ def test_nobody_is_charged_by_clocks_whose_agreement_is_unknown() -> None:
     result = hg.stragglers(alone)
     assert not result.to_frame()["blamed_us"].any()
     assert result.straggler == hg.stragglers(graph).straggler == 5, "its steps are its own, whatever its clock"
+
+
+def _waiting_rank(late_us: Callable[[int], int], turns: int = 6) -> list[Json]:
+    """Return a kernel per turn, which starts late by so many µs, and a collective behind the kernel."""
+    events: list[Json] = []
+    for turn in range(turns):
+        now = 3000 * turn
+        late = late_us(turn)
+        start = now + 12 + late
+        events += [launch(now, 4, 2 * turn + 1), kernel(COMPUTE, start, 50, 2 * turn + 1)]
+        events += [launch(now + 6, 4, 2 * turn + 2), kernel(COMMUNICATE, start + 52, 2900 - late, 2 * turn + 2)]
+    return events
+
+
+def _in_time(_turn: int) -> int:
+    return 0
+
+
+def test_no_launch_is_charged_for_what_was_probably_not_recorded() -> None:
+    late = _waiting_rank(lambda turn: 2000 * (turn > 0))
+    graph = load({0: _waiting_rank(_in_time), 1: _waiting_rank(_in_time), 2: late})
+    blame = blame_of(graph, chains_of(graph))
+    charged = {CAUSES[cause] for cause, ns in zip(blame.cause, blame.charged, strict=True) if ns > 10_000}
+    assert charged == {"other_work"}
+    assert set(blame.rank.tolist()) == {2}
+    assert blame.charged.sum() == pytest.approx(2 * 5 * 2_000_000, rel=0.01)
+    row = hg.stragglers(graph).to_frame().set_index("rank").loc[2]
+    assert row["cause"] == "other_work"
+
+
+def test_the_first_run_of_a_kernel_is_no_launch_and_no_other_work() -> None:
+    late = _waiting_rank(lambda turn: 500 * (turn == 0))
+    graph = load({0: _waiting_rank(_in_time), 1: _waiting_rank(_in_time), 2: late})
+    blame = blame_of(graph, chains_of(graph))
+    assert {CAUSES[cause] for cause in blame.cause} == {"none"}
+    assert set(blame.rank.tolist()) == {2}

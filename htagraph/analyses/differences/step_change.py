@@ -15,6 +15,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part, lost_between
 from htagraph.graph.selection import IntSelector
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import MEDIAN_VARIANCE
@@ -28,6 +29,8 @@ _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
 of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval of single runs is
 narrower than ± 2.9 %."""
+_TIMED = frozenset({Part.DEVICE, Part.HOST, Part.MEANING})
+"""The parts that the times of steps rest on: steps end with device work, and hosts name them."""
 _ENOUGH_TO_RANK = 6
 """Steps of each job from which their order alone can tell a change: all of 6 longer than all of 6 others are chance in
 1 of 924 cases. Derived from `CHANCE`; with 5 it is 1 of 252. It cannot be doubled."""
@@ -50,13 +53,15 @@ class StepChange:
     """Times from step to step before and after, in all recordings."""
     is_empty: bool = False
     """Whether one of the recordings holds no activity."""
+    is_incomplete: bool = False
+    """Whether one of the recordings lacks a part that the times of steps rest on."""
     is_apart: bool = False
     """Whether each step of one recording is longer than every step of the other, and the usual ones differ by 5 %."""
 
     @property
     def is_known(self) -> bool:
         """Whether there are enough steps to know how much they differ by chance."""
-        return math.isfinite(self.plus_minus_percent)
+        return math.isfinite(self.plus_minus_percent) and not self.is_incomplete
 
     @property
     def is_noise(self) -> bool:
@@ -95,6 +100,8 @@ class StepChange:
         """Return the change in words, such as ``+3.1 % ± 4.0 %, within noise``."""
         if self.is_empty:
             return "nothing was recorded in one of the jobs"
+        if self.is_incomplete:
+            return "not known: one of the recordings is incomplete"
         if not self.is_known:
             return f"{self.percent:+.1f} %; too few steps to tell from noise"
         return f"{self.interval()}, within noise" if self.is_noise else self.interval()
@@ -126,24 +133,29 @@ def step_change(
     first = [parts_of(each, after[0], steps, steps_after, ranks)[0] for each in before]
     second = [parts_of(before[0], each, steps, steps_after, ranks)[1] for each in after]
     change = change_of_times(*([_times_us(part) for part in side] for side in (first, second)))
-    return replace(change, is_empty=_is_any_empty([*before, *after]))
+    return _marked(change, before, after)
 
 
 def _times_us(part: ComparedPart) -> npt.NDArray[np.float64]:
     return part.step_lengths(part.graph.time)[1] / 1000
 
 
-def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
-    return not all(len(each.activities) for each in recordings)
+def _marked(change: StepChange, before: Sequence[DependencyGraph], after: Sequence[DependencyGraph]) -> StepChange:
+    """Return a change that says whether a recording is empty, or lacks a part that the times of steps rest on."""
+    is_empty = not all(len(graph.activities) for graph in (*before, *after))
+    lost = {part for earlier in before for later in after for part in lost_between(earlier, later)}
+    return replace(change, is_empty=is_empty, is_incomplete=bool(lost & _TIMED))
 
 
 def change_between(parts: tuple[ComparedPart, ComparedPart]) -> StepChange:
     """Return the change of the usual step between two single recordings."""
     if all(part.steps for part in parts):
-        return change_of_times(*([_times_us(part)] for part in parts))
-    before, after = (part.usual_ns(part.graph.time) / 1000 for part in parts)
-    percent = 100 * (after / before - 1) if before else math.inf if after else 0.0
-    return StepChange(before, after, percent, math.inf, (1, 1), (0, 0))
+        change = change_of_times(*([_times_us(part)] for part in parts))
+    else:
+        before, after = (part.usual_ns(part.graph.time) / 1000 for part in parts)
+        percent = 100 * (after / before - 1) if before else math.inf if after else 0.0
+        change = StepChange(before, after, percent, math.inf, (1, 1), (0, 0))
+    return _marked(change, [parts[0].graph], [parts[1].graph])
 
 
 def change_of_runs(
@@ -151,13 +163,13 @@ def change_of_runs(
 ) -> StepChange:
     """Return the change of the steps that a diff compares, in all runs."""
     if len(before) == len(after) == 1 or not (result.parts[0].steps and result.parts[1].steps):
-        return replace(result.change, is_empty=_is_any_empty([*before, *after]))
+        return _marked(result.change, before, after)
     sides = [
         [_times_us(parts_of(run, run, [each for each in run.steps if each in part.steps], None, ranks)[0])
          for run in runs]
         for part, runs in zip(result.parts, (before, after), strict=True) if part.steps
     ]  # fmt: skip
-    return replace(change_of_times(*sides), is_empty=_is_any_empty([*before, *after]))
+    return _marked(change_of_times(*sides), before, after)
 
 
 def typical(runs: Sequence[DependencyGraph]) -> DependencyGraph:

@@ -80,9 +80,10 @@ def top_entry(
     where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
     what_if = _criteria(row, table["name"]) if by == "name" else ""
     is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us, what_if)
+    at_most = "at most " if row.get("at_most_us", 0.0) > 0 else ""
     subject = shortened(short_name(row["name"]), _LETTERS) or outside
     return spoken(
-        f"{subject} takes the most {what}{among}: {time_text(float(row[spent]))}{where}, "
+        f"{subject} takes the most {what}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
         _after_top(table, by, inputs, what_if) if is_worth
         else f"To see what bounds the job: {command_line('critical-path', inputs)}",
@@ -166,7 +167,7 @@ def idle_sentences(
     """Return how long devices are idle, the main cause, and what to run next.
 
     `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
-    job would be with each of `_FASTER`, 0 to 1.
+    job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded.
     """
     by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
@@ -197,7 +198,7 @@ def _by_share(shares: pd.Series) -> str:
 
 def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]]) -> str:
     bounds = command_line("critical-path", inputs)
-    if cause == "host_wait":
+    if cause == "host_wait" and gain_by:
         for (faster, option), gain in zip(_FASTER, gain_by, strict=False):
             if (share := 100 * gain()) >= MIN_PERCENT:
                 then = f"To see what bounds it then: {command_line('what-if', inputs, option)}"
@@ -206,7 +207,7 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence
             "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see what: "
             f"{bounds}"
         )
-    if cause != "other":
+    if cause != "other":  # no change of a host that was not recorded can be predicted
         return ""
     if ranks > 1:
         return f"To see which rank waits for which: {command_line('collectives', inputs)}"

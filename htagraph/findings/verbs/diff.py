@@ -18,13 +18,24 @@ from htagraph.core.kinds import COMMUNICATION, FRAMES, ActivityKind, GapKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
+from htagraph.findings.incomplete import Comparison, comparison_of
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
 from htagraph.queries.inputs import devices_in, inputs_of
 from htagraph.queries.paths import CriticalPath
 
-__all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "too_long", "unlike"]
+__all__ = [
+    "compare_sentences",
+    "compared",
+    "cut",
+    "diff_sentences",
+    "gate",
+    "incomplete_limit",
+    "structure",
+    "too_long",
+    "unlike",
+]
 
 _HOST = "host"
 _WORK = {
@@ -58,7 +69,10 @@ def diff_sentences(diff: Diff) -> list[str]:
     empty = [word for word, path in (("before", diff.before), ("after", diff.after)) if not path.makespan_ns]
     if empty:
         return [_change(diff), f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with."]
-    apart = unlike(diff.parts)
+    notes, lost = compared(diff.parts)
+    if lost:
+        return [*notes, *([] if diff.change.is_incomplete else [_change(diff)])]
+    apart = [*notes, *unlike(diff.parts)]
     if _is_other_work(diff):
         other = (
             "The jobs do different work: operators and kernels that both have are less than half of those of one job, "
@@ -68,6 +82,12 @@ def diff_sentences(diff: Diff) -> list[str]:
     causes = _causes(diff, effects)
     said = [*apart, _change(diff), *causes, *_where(diff, effects, is_explained=len(causes) > 0)]
     return [*said, *(_regions(diff) if effects.change_us else []), *structure(diff), *_left_out(diff)]
+
+
+def compared(parts: Sequence[ComparedPart]) -> Comparison:
+    """Return the parts that two recordings lack, and whether the recordings can be compared."""
+    before, after = parts
+    return comparison_of(before.graph, after.graph, (len(before.chosen_ranks), len(after.chosen_ranks)))
 
 
 def _change(diff: Diff) -> str:
@@ -505,6 +525,8 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     """Return the sentence about a limit of the step time, exceeded or not, or that the recordings cannot tell."""
     if change.is_empty:
         return f"Nothing was recorded in one of the jobs, so {limit} counts as exceeded."
+    if change.is_incomplete:
+        return incomplete_limit(limit, fails=fails)
     times = f"a usual step takes {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
     if change.cannot_tell(limit_percent):
         rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
@@ -523,6 +545,12 @@ def too_long(what: str, before_us: float, after_us: float, limit: str, *, exceed
     if exceeded is None:
         return f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of a job differ as much."
     return f"Too long: {times}, which exceeds {limit}." if exceeded else f"Limit {limit} is not exceeded: {times}."
+
+
+def incomplete_limit(limit: str, *, fails: bool) -> str:
+    """Return the sentence about a limit of a category, where one of the recordings lacks a part of the job."""
+    rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
+    return f"The recordings cannot tell whether {limit} is exceeded, {rest}: one of them is incomplete."
 
 
 def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import cause_words, plural, size_text, spoken, time_text
+from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.path_segments import Bound
 from htagraph.whatif.outcome import Outcome
@@ -30,8 +31,15 @@ def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
         f"{time_text(high / 1000)}."
         if after.state.jitter
         else "",
-        _bound(before, now) if now.cause else "",
+        _bound(before, now) if now.cause and _is_known(after, before, now) else "",
     )
+
+
+def _is_known(after: Outcome, before: Bound, now: Bound) -> bool:
+    """Return whether the recording holds the parts that say what bounds the job, before and after."""
+    lacks = after.baseline.ledger.lacks
+    is_host = "host" in (before.cause, now.cause)
+    return Part.PEERS not in lacks and not (is_host and Part.HOST in lacks)
 
 
 def _gain(after: Outcome) -> str:

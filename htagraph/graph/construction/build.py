@@ -70,8 +70,18 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
 
 
+def _with_communication(job: RecordedJob) -> RecordedJob:
+    """Return the job with kernels as communication where the recording shows it; names were asked before."""
+    from htagraph.graph.construction.matching.exchanges import with_communication  # jobs without devices need no such
+
+    activities, issues = with_communication(job.activities, job.names)
+    return replace(job, activities=activities, issues=job.issues + issues)
+
+
 def matched(job: RecordedJob, kept: Mask | None = None) -> RecordedJob:
     """Return the job with its collectives matched and its clocks compared; of its activities only those `kept`."""
+    if kept is None:
+        job = _with_communication(job)
     matching = match(job.activities, job.names, job.traces, job.naming)
     clocks, activities = estimate_clocks(list(job.traces), matching), job.activities
     if kept is not None:

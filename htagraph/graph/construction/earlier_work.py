@@ -1,31 +1,35 @@
-"""First work of streams that waited for work begun before the recording.
+"""First work of streams, and calls of the host, that waited for work begun before the recording.
 
 A profiler that starts in the middle of a job does not record the work that is queued or running at that moment. The
 first recorded work of a stream then starts when this earlier work ends, whatever the recorded host does. Each stream is
-judged by itself: that another stream was free says nothing.
+judged by itself: that another stream was free says nothing. A call that waits for the device returns when this earlier
+work ends, even if the host launched nothing before the call.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.errors import Issue
-from htagraph.core.kinds import LAUNCHES, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.naming import is_memset_call, names_that
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.device_work import devices_in_order
+from htagraph.graph.construction.device_work import WorkInOrder, devices_in_order
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["behind_earlier_work"]
+__all__ = ["behind_earlier_work", "with_waits_for_earlier_work"]
 
 _NEVER = np.iinfo(np.int64).min
 _EVER = np.iinfo(np.int64).max
 """Before and after any recorded moment, ns; no thresholds."""
 _DETAIL = "kernels were queued {:.3g} ms before they ran; the device was probably busy with earlier work"
 """A problem of a rank's file."""
+_AWAITED = "calls waited {:.3g} ms for a device that ran nothing recorded; it was probably busy with earlier work"
+"""The same problem, seen by the host."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,11 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     """Return an edge from the start of a rank's recording to the first work of each stream that earlier work held up.
 
     The first work of a stream waited for earlier work if the device ran nothing recorded for most of the wait, later
-    work of the device never waited like this, and several pieces of work were queued on the stream by then, or the call
-    itself waited, and is a copy, which loads no module. So did the first work of other streams that was launched
-    meanwhile; if it started later than all such work, it has an edge from the last of their starts.
+    work of the device never waited like this, and several pieces of work were queued on the stream by then, or the work
+    is a copy, which loads no module. So did the first work of other streams that was launched
+    meanwhile; if it started later than all of this work, it has an edge from the last of their starts.
 
-    The edge lasts as long as the earlier work, whose end so stays where it is, whatever becomes of the host.
+    The edge lasts as long as the earlier work, whose end stays as recorded if the host changes.
 
     Args:
         job: the recorded job; `refused` gets an issue per rank that waited for more than a small part of its time.
@@ -85,10 +89,8 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     late &= ~_recurs(job, starts)
     is_copy = acts.kind[starts.work] == ActivityKind.MEMORY
     begun = job.moment(2 * starts.call)
-    returned = job.moment(2 * starts.call + 1)
-    is_blocked = is_copy & (returned >= start)
     is_queued = _queued(job, starts) >= LIMITS.often
-    is_sure = late & (is_blocked | is_queued)
+    is_sure = late & (is_copy | is_queued)
     is_sure &= starts.idle_ns > LIMITS.most * waited
     last = _last(job, starts, is_sure)
     until = np.where(last >= 0, job.moment(2 * last), _NEVER)
@@ -220,14 +222,10 @@ def _edges(job: RecordedJob, behind: _Starts, after: Ints) -> Edges:
     source = np.zeros(len(rank), np.int64)
     issues: list[Issue] = []
     for number in np.unique(rank).tolist():
-        of_rank = acts.of_rank(number)
         rows = np.flatnonzero(rank == number)
-        begin = of_rank.start + int(acts.start[of_rank].argmin())
-        # a launch that begins the recording has an edge of its own from there: the wait begins when it returns
-        is_same = behind.call[rows] == begin
-        source[rows] = 2 * begin + is_same
+        source[rows] = 2 * _first(job, number)
         waited = until[rows] - behind.ready[rows]
-        issues += _reported(job, number, int(waited.max()))
+        issues += _reported(job, number, int(waited.max()), _DETAIL)
     job.refused["latency"] = tuple(issues)
     source = np.where(after >= 0, 2 * after, source)
     lasts = until - job.moment(source)
@@ -242,8 +240,15 @@ def _edges(job: RecordedJob, behind: _Starts, after: Ints) -> Edges:
     )
 
 
-def _reported(job: RecordedJob, rank: int, longest_ns: int) -> list[Issue]:
-    """Return that work of a rank waited for earlier work; nothing if that is a small part of the rank's time."""
+def _first(job: RecordedJob, rank: int) -> int:
+    """Return the activity that begins the recording of a rank."""
+    acts = job.activities
+    of_rank = acts.of_rank(rank)
+    return of_rank.start + int(acts.start[of_rank].argmin())
+
+
+def _reported(job: RecordedJob, rank: int, longest_ns: int, words: str) -> list[Issue]:
+    """Return that a rank waited for earlier work; nothing if that is a small part of the rank's time."""
     acts = job.activities
     of_rank = acts.of_rank(rank)
     begin = acts.start[of_rank].min()
@@ -251,5 +256,185 @@ def _reported(job: RecordedJob, rank: int, longest_ns: int) -> list[Issue]:
     if longest_ns <= LIMITS.small * (end - begin):
         return []
     path = str(job.traces[rank].path)
-    detail = _DETAIL.format(longest_ns / 1e6)
+    detail = words.format(longest_ns / 1e6)
     return [Issue(path, "queued_behind_earlier_work", detail, 1, rank)]
+
+
+def with_waits_for_earlier_work(job: RecordedJob, edges: Edges, queued: Edges) -> Edges:
+    """Return the edges of a job, with the waits of device work and of calls for work begun before the recording.
+
+    A wait from the start of a launch to the start of its work, or from the start of a call to its end, replaces the
+    edge of the launch or of the call.
+
+    Args:
+        job: the recorded job; `refused` gets an issue per rank whose calls waited for more than a small part of its
+            time, and whose work did not.
+        edges: the other edges, with the lags of launches settled.
+        queued: the waits of device work, from `behind_earlier_work`.
+    """
+    call = _waiting_calls(job, edges)
+    if not len(call) and not len(queued):
+        return edges
+    _report_calls(job, call)
+    added = Edges.concatenate([queued, _edges_into_calls(job, call)])
+    vertices = 2 * len(job.activities)
+    is_end = marked(2 * call + 1, vertices)[edges.target]
+    is_body = (edges.kind == EdgeKind.BODY) & is_end
+    shortened = np.minimum(edges.lag, LIMITS.own_call_ns)
+    lag = np.where(is_body, shortened, edges.lag)
+    settled = replace(edges, lag=lag)
+    is_replaced = np.isin(_pairs(settled, vertices), _pairs(added, vertices))
+    kept = settled.take(~is_replaced)
+    return Edges.concatenate([kept, added])
+
+
+def _pairs(edges: Edges, vertices: int) -> Ints:
+    """Return one number for the source and the target of each edge.
+
+    Args:
+        edges: the edges.
+        vertices: the number of vertices.
+    """
+    source = edges.source.astype(np.int64)
+    return source * vertices + edges.target
+
+
+def _edges_into_calls(job: RecordedJob, call: Ints) -> Edges:
+    """Return an edge from the start of the rank's recording to the end of each call that waited for earlier work."""
+    rank = job.activities.rank[call]
+    source = np.zeros(len(call), np.int64)
+    for number in np.unique(rank).tolist():
+        source[rank == number] = 2 * _first(job, number)
+    target = 2 * call + 1
+    return Edges.of(
+        source,
+        target,
+        job.moment(target) - job.moment(source),
+        EdgeKind.EVENT_WAIT,
+        Provenance.INFERRED,
+        confidence=Confidence.LIKELY,
+    )
+
+
+def _waiting_calls(job: RecordedJob, edges: Edges) -> Ints:
+    """Return the calls that waited for work begun before the recording.
+
+    A call counts if the call asks to wait for the device, takes long, and no recorded work is known to end the wait.
+    """
+    acts = job.activities
+    is_long = acts.duration > LIMITS.long_call_ns
+    is_long &= acts.kind == ActivityKind.SYNC
+    is_long &= ~_ended_by_work(job, edges)
+    call = np.flatnonzero(is_long)
+    if not len(call):
+        return call
+    devices: dict[int, list[WorkInOrder]] = {}
+    for device in devices_in_order(job):
+        if len(device.rows):
+            rank = int(acts.rank[device.rows[0]])
+            devices.setdefault(rank, []).append(device)
+    calls_of_ranks = [call[:0]]
+    for rank, of_rank in sorted(devices.items()):
+        asked = call[acts.rank[call] == rank]
+        waited = _waited_beside(
+            job,
+            asked,
+            of_rank,
+            rank,
+        )
+        calls_of_ranks.append(asked[waited])
+    return np.concatenate(calls_of_ranks)
+
+
+def _waited_beside(
+    job: RecordedJob,
+    call: Ints,
+    devices: list[WorkInOrder],
+    rank: int,
+) -> Mask:
+    """Return which calls of a rank waited for work begun before the recording.
+
+    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call, and nothing on
+    the busiest stream of a device before the call: there, earlier work would be over. The recording lacks the awaited
+    work, too, where several calls after the first recorded work waited about as long beside devices that ran nothing
+    recorded, and where a launch before has no work in the file.
+
+    Args:
+        job: the recorded job.
+        call: long calls of the rank.
+        devices: the recorded work of the devices of the rank.
+        rank: the rank.
+    """
+    begun = job.moment(2 * call)
+    returned = job.moment(2 * call + 1)
+    since = job.moment(np.array([2 * _first(job, rank)]))
+    until_begun = np.zeros(len(call), np.int64)
+    until_returned = np.zeros(len(call), np.int64)
+    for device in devices:
+        until_begun += device.busy_before(begun)
+        until_returned += device.busy_before(returned)
+    waited = returned - begun
+    beside = until_returned - until_begun
+    is_early = until_returned <= LIMITS.small * (returned - since)
+    is_early &= beside <= LIMITS.small * waited
+    is_early &= returned <= _first_lost(job, rank)
+    busiest_begins = [_busiest_begins(job, device) for device in devices]
+    is_early &= begun < max(busiest_begins)
+    first_work = min(int(device.start[0]) for device in devices)
+    later = np.sort((waited - beside)[begun > first_work])
+    usual = later[-LIMITS.often] if len(later) >= LIMITS.often else 0
+    is_early &= waited > LIMITS.times_usual * usual
+    return is_early
+
+
+def _busiest_begins(job: RecordedJob, device: WorkInOrder) -> int:
+    """Return when the first recorded work begins of the stream that works longest on a device, ns.
+
+    Args:
+        job: the recorded job.
+        device: the work of the device, some.
+    """
+    lane = job.activities.lane[device.rows]
+    busy_ns = np.bincount(lane, device.end - device.start)
+    of_busiest = lane == busy_ns.argmax()
+    return int(device.start[of_busiest][0])
+
+
+def _ended_by_work(job: RecordedJob, edges: Edges) -> Mask:
+    """Return which activities are calls that waited for recorded work.
+
+    Args:
+        job: the recorded job.
+        edges: the edges of all rules. The source of a wait is the work that was waited for.
+    """
+    is_wait = of_kinds(edges.kind, BLOCKING)
+    source = edges.source[is_wait]
+    call = edges.target[is_wait] >> 1
+    waited = job.moment(source) > job.moment(2 * call)
+    return marked(call[waited], len(job.activities))
+
+
+def _first_lost(job: RecordedJob, rank: int) -> int:
+    """Return when the first launch of a rank begins whose work is not in the file, ns; `_EVER` without such a launch.
+
+    A memset of no bytes has no work.
+    """
+    acts = job.activities
+    of_rank = acts.of_rank(rank)
+    calls = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.LAUNCH)
+    has_work = marked(acts.cause[acts.cause >= 0], len(acts))
+    is_memset = names_that(is_memset_call, job.names)[acts.name[calls]]
+    lost = calls[~has_work[calls] & ~is_memset]
+    return int(job.moment(2 * lost).min(initial=_EVER))
+
+
+def _report_calls(job: RecordedJob, call: Ints) -> None:
+    """Report the ranks whose calls waited for earlier work, and of which no device work is known to have waited."""
+    acts = job.activities
+    reported = {issue.rank for issue in job.refused.get("latency", ())}
+    issues: list[Issue] = []
+    for rank in np.unique(acts.rank[call]).tolist():
+        longest = acts.duration[call[acts.rank[call] == rank]].max()
+        if rank not in reported:
+            issues += _reported(job, rank, int(longest), _AWAITED)
+    job.refused["earlier_work"] = tuple(issues)

@@ -22,7 +22,7 @@ from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.earlier_work import behind_earlier_work
+from htagraph.graph.construction.earlier_work import behind_earlier_work, with_waits_for_earlier_work
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
@@ -173,7 +173,7 @@ def latency(job: RecordedJob, edges: Edges) -> Edges:
     queued = behind_earlier_work(job, edges, held)  # few, and mostly none
     np.maximum.at(held, queued.target >> 1, job.moment(queued.target))
     limited = _of_graphs(job, _of_calls(job, edges, held), held)
-    return Edges.concatenate([limited, queued]) if len(queued) else limited
+    return with_waits_for_earlier_work(job, limited, queued)
 
 
 def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
@@ -207,8 +207,8 @@ def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     had ended when the call began. (The minimum would be a bound, but it predicts too early a start for queued work.)
     Calls that took long themselves, as the first one of a kernel that has to be loaded, say nothing of it.
 
-    Work that waited for nothing else and started before such a call returned was handed over that late, since the call
-    took so long: the lag is the call's own time, all of it.
+    Work that waited for nothing else and started before such a call returned, or as soon after as an idle device starts
+    work, was handed over that late, since the call took so long: the lag is the call's own time, all of it.
     """
     rows = np.flatnonzero(edges.kind == EdgeKind.LAUNCH)
     if not len(rows):
@@ -222,7 +222,8 @@ def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     usual = np.maximum(0, np.where(of_class > LIMITS.times_usual * of_rank, of_rank, of_class))
     starts, begun, returned = (job.moment(each) for each in (edges.target[rows], 2 * call, 2 * call + 1))
     free = np.maximum(held[edges.target[rows] // 2], begun)
-    late = (starts <= returned) & (starts - free > LIMITS.times_usual * usual)
+    handed_over_late = starts <= returned + usual
+    late = handed_over_late & (starts - free > LIMITS.times_usual * usual)
     lag, owner = edges.lag.copy(), edges.activity.copy()
     lag[rows] = np.where(late, seen, np.minimum(seen, usual))
     owner[rows[late]] = call[late]
@@ -316,7 +317,7 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     ends = edges.target[may_wait] >> 1
     member = np.searchsorted(may_wait, meets)
     ends[member] = edges.activity[meets]
-    np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]))
+    np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]) + _of_parts(edges, may_wait))
     in_meeting = marked(edges.activity[meets], len(acts))
     last = _last_stretches(edges, meets, len(acts))
     bodies = last[((awaited > _NEVER) | in_meeting)[edges.activity[last]]]  # few
@@ -324,6 +325,12 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     bodies = bodies[(awaited[activity] > job.moment(edges.source[bodies])) | in_meeting[activity]]
     released = marked(edges.target[bodies], 2 * len(acts))
     return _Waits(job, edges, may_wait, last, bodies, released, in_meeting, in_loop)
+
+
+def _of_parts(edges: Edges, rows: Array) -> Ints:
+    """Return for waits for a part of some work how long the work runs until then, ns; 0 for waits for its end."""
+    is_part = of_kinds(edges.kind[rows], BLOCKING) & (edges.source[rows] & 1 == 0)
+    return np.where(is_part, edges.lag[rows], 0)
 
 
 def _last_stretches(edges: Edges, meets: Array, count: int) -> Ints:
@@ -349,7 +356,8 @@ def _without_waits(waits: _Waits, lag: Array) -> _Change:
     That is what its wait's edge has as lag where the call works after the wait, else what is usual for its class.
     """
     edges, bodies, activity = waits.edges, waits.bodies, waits.edges.activity[waits.bodies]
-    after = _latest(edges.target[waits.may_wait], edges.lag[waits.may_wait], edges.target[bodies])
+    behind_end = edges.lag[waits.may_wait] - _of_parts(edges, waits.may_wait)
+    after = _latest(edges.target[waits.may_wait], behind_end, edges.target[bodies])
     own = np.minimum(lag[bodies], np.where(after > 0, after, _own_cost(waits, lag)))
     return bodies, np.where(waits.in_meeting[activity], 0, own)
 
@@ -420,15 +428,29 @@ def _latest(target: Array, moment: Array, wanted: Array) -> Ints:
 
 def _own_cost(waits: _Waits, lag: Array) -> Ints:
     """Return for each of `bodies` the median lag, ns, of the rank's calls of that name that did not wait."""
-    acts, activity = waits.job.activities, waits.edges.activity
+    acts = waits.job.activities
+    activity = waits.edges.activity
     own = activity[waits.bodies]
-    wanted = acts.rank[own].astype(np.int64) << 32 | acts.name[own]
-    named = marked(acts.name[own], len(waits.job.names))
-    free = waits.last[named[acts.name[activity[waits.last]]]]
+    is_used = marked(acts.name[own], len(waits.job.names))
+    free = waits.last[is_used[acts.name[activity[waits.last]]]]
     free = free[~np.isin(free, waits.bodies)]
-    key = acts.rank[activity[free]].astype(np.int64) << 32 | acts.name[activity[free]]
-    known, median = ordered_by(key, lag[free], lambda count: count // 2)
+    known, median = ordered_by(
+        _classes(waits.job, activity[free]),
+        lag[free],
+        lambda count: count // 2,
+    )
+    wanted = _classes(waits.job, own)
     return looked_up(known, median, wanted, LIMITS.own_call_ns)
+
+
+def _classes(job: RecordedJob, activity: Array) -> Ints:
+    """Return one number for the rank and the name of each activity, and whether it is of a device.
+
+    The profiler before Kineto gave device work the name of its operator.
+    """
+    acts = job.activities
+    place = 2 * acts.rank[activity].astype(np.int64) + acts.on_device[activity]
+    return place << 32 | acts.name[activity]
 
 
 def _usual_returns(waits: _Waits, lag: Array) -> Ints:

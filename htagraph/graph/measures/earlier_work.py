@@ -8,6 +8,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.computing import once
+from htagraph.core.intervals import clip, length, union
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.tolerances import LIMITS
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["begins_of_devices", "first_behind_earlier_work", "waits_for_earlier_work"]
+__all__ = ["begins_of_devices", "ends_of_earlier_work", "waits_for_earlier_work"]
 
 _NEVER = np.iinfo(np.int64).min
 """Before any recorded moment, ns; no threshold."""
@@ -42,44 +43,92 @@ def waits_for_earlier_work(acts: Activities, edges: Edges) -> Mask:
 
 
 @once
-def first_behind_earlier_work(graph: DependencyGraph) -> dict[tuple[int, int], int]:
-    """Return the first work of each device that waited for work begun before the recording, on any stream.
+def ends_of_earlier_work(graph: DependencyGraph) -> dict[tuple[int, int], int]:
+    """Return when each device had ended all work begun before the recording: the window of the device begins then.
 
-    The window of the device begins with this work. Short work of another stream may have run before.
+    That is the start of the last first work of a stream that waited for earlier work, or the end of the last call that
+    waited for earlier work. It is an earlier one of these moments if the device ran recorded work nearly all the time
+    after that moment: nothing is missing there.
 
     Returns:
-        The activity by rank and device. Devices that ran earlier work only for a small part of the rank's recorded
-        time, or recorded work for more than a small part of that time, are left out.
+        The vertex by rank and device. Devices that ran earlier work only for a small part of the rank's recorded time,
+        or recorded work for most of that part, are left out.
 
     Example:
         >>> import htagraph as hg
-        >>> first_behind_earlier_work(hg.load("data/demo"))
+        >>> ends_of_earlier_work(hg.load("data/demo"))
         {}
     """
     edges = graph.edges
     acts = graph.activities
-    work = edges.target[waits_for_earlier_work(acts, edges)] >> 1
-    first: dict[tuple[int, int], int] = {}
-    order = np.argsort(acts.start[work], kind="stable")
-    for row in work[order].tolist():
-        lane = graph.lanes[acts.lane[row]]
-        first.setdefault((lane.rank, lane.device), row)
-    return {place: row for place, row in first.items() if _begins_a_window(graph, row)}
+    vertex = edges.target[waits_for_earlier_work(acts, edges)]
+    order = np.argsort(acts.moment(vertex), kind="stable")
+    ends: dict[tuple[int, int], list[int]] = {}
+    for end in vertex[order].tolist():
+        for place in _devices(graph, end >> 1):
+            ends.setdefault(place, []).append(end)
+    windows: dict[tuple[int, int], int] = {}
+    for place, vertices in ends.items():
+        begin = _begin_of_window(graph, place, vertices)
+        if begin >= 0:
+            windows[place] = begin
+    return windows
 
 
-def _begins_a_window(graph: DependencyGraph, work: int) -> bool:
-    """Return whether a device ran next to nothing recorded before some work, for a large part of the rank's time."""
+def _devices(graph: DependencyGraph, row: int) -> set[tuple[int, int]]:
+    """Return the device that an activity ran on; of a call all devices of the rank.
+
+    Args:
+        graph: the job.
+        row: work of a device, or a call of the host.
+
+    Returns:
+        The rank and the number of each device.
+    """
+    lane = graph.lanes[graph.activities.lane[row]]
+    if graph.activities.on_device[row]:
+        return {(lane.rank, lane.device)}
+    return {
+        (stream.rank, stream.device) for stream in graph.lanes if stream.rank == lane.rank and stream.stream >= 0
+    }  # lanes without a stream are threads
+
+
+def _begin_of_window(
+    graph: DependencyGraph,
+    place: tuple[int, int],
+    vertices: list[int],
+) -> int:
+    """Return the vertex at which the window of a device begins; -1 for none.
+
+    Args:
+        graph: the job.
+        place: the rank and the number of the device.
+        vertices: starts of work of the device, and ends of calls, that waited for earlier work, in the order of time.
+
+    Returns:
+        The last of these vertices that comes after more than a small part of the rank's time, most of which has no
+        recorded work; or the first one from which on the device ran recorded work nearly all the time until the last.
+    """
     acts = graph.activities
-    rows = acts.of_rank(int(acts.rank[work]))
+    rows = acts.of_rank(place[0])
     begin = acts.start[rows].min()
-    before = acts.start[work] - begin
     whole = acts.end[rows].max() - begin
-    device = graph.lanes[acts.lane[work]].device
-    of_device = np.array([lane.device == device for lane in graph.lanes], np.bool_)
-    is_earlier = acts.on_device[rows] & (acts.start[rows] < acts.start[work])
-    is_earlier &= of_device[acts.lane[rows]]
-    busy = acts.duration[rows][is_earlier].sum()
-    return bool(before > LIMITS.small * whole and busy <= LIMITS.small * before)
+    of_device = np.array([lane.device == place[1] for lane in graph.lanes], np.bool_)
+    is_work = acts.on_device[rows] & of_device[acts.lane[rows]]
+    work = rows.start + np.flatnonzero(is_work)
+    busy = union(acts.start[work], acts.end[work])
+    moments = acts.moment(np.array(vertices))
+    before = moments - begin
+    ran = np.array([length(clip(busy, begin, moment)) for moment in moments])
+    is_begin = before > LIMITS.small * whole
+    is_begin &= ran < LIMITS.most * before
+    if not is_begin.any():
+        return -1
+    last = np.flatnonzero(is_begin)[-1]
+    until_last = moments[last] - moments
+    is_whole = ran[last] - ran >= LIMITS.nearly_all * until_last
+    chosen = np.flatnonzero(is_begin & is_whole)[0]
+    return vertices[int(chosen)]
 
 
 def begins_of_devices(graph: DependencyGraph, work: Array) -> Ints:
@@ -102,8 +151,9 @@ def begins_of_devices(graph: DependencyGraph, work: Array) -> Ints:
     """
     acts = graph.activities
     begins = np.full(len(graph.lanes), _NEVER)
-    first = first_behind_earlier_work(graph)
+    ends = ends_of_earlier_work(graph)
     for number, lane in enumerate(graph.lanes):
-        if (lane.rank, lane.device) in first and lane.stream >= 0:
-            begins[number] = acts.start[first[lane.rank, lane.device]]
+        if (lane.rank, lane.device) in ends and lane.stream >= 0:
+            vertex = np.array([ends[lane.rank, lane.device]])
+            begins[number] = acts.moment(vertex)[0]
     return begins[acts.lane[work]]

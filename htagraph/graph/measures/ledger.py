@@ -14,7 +14,8 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.intervals import Intervals, difference, length, union
-from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.kinds import ActivityKind, GapKind, of_kinds
+from htagraph.core.naming import COUNTER_RANGE
 from htagraph.core.statistics import MOST
 from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
 from htagraph.graph.measures.waits import lacks_members
@@ -23,7 +24,16 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Ledger", "Part", "RankLedger", "ledger_of"]
+__all__ = [
+    "Ledger",
+    "Part",
+    "RankLedger",
+    "keeps_counters",
+    "ledger_of",
+    "lost_between",
+    "unrecorded_host",
+    "world_size",
+]
 
 _HOST_WORK = (ActivityKind.OP, ActivityKind.PYTHON, ActivityKind.HOST_COMMUNICATION)
 _WRITERS = {"nsys": "Nsight Systems", "kineto": "PyTorch's profiler", "pftrace": "PyTorch's profiler"}
@@ -37,6 +47,10 @@ class Part(Enum):
     CALLS = "the launch calls of device work"
     PEERS = "the other ranks"
     MEANING = "the meaning of its rows"
+
+
+_IN_BOTH = frozenset({Part.DEVICE, Part.CALLS, Part.MEANING})
+"""The parts without which no comparison of two recordings holds, even where both recordings lack them."""
 
 
 class RankLedger(NamedTuple):
@@ -144,6 +158,73 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
     ranks = [_rank_ledger(graph, rank, is_work, launches, foreign.get(rank, 0)) for rank in graph.ranks]
     used = any(rank.device_work for rank in ranks)
     return Ledger(tuple(rank._replace(is_alone=used and _did_nothing(rank)) for rank in ranks), launches)
+
+
+def unrecorded_host(graph: DependencyGraph, recording: DependencyGraph | None = None) -> Mask:
+    """Return the vertices whose gap is the time of a host without a recorded operator: nothing predicts this time.
+
+    Args:
+        graph: the job.
+        recording: the job as recorded, where a change gave `graph` another structure.
+
+    Returns:
+        One value for each vertex.
+
+    Example:
+        >>> import htagraph as hg
+        >>> bool(unrecorded_host(hg.load("data/demo")).any())
+        False
+    """
+    ledger = graph.ledger if recording is None else recording.ledger
+    ranks = [rank.rank for rank in ledger.lacking(Part.HOST)]
+    is_untraced = graph.gap_kind == GapKind.HOST_UNTRACED
+    return is_untraced & np.repeat(np.isin(graph.activities.rank, ranks), 2)
+
+
+def keeps_counters(graph: DependencyGraph) -> bool:
+    """Return whether a profiler of counters wrote the recording: this profiler keeps no kernels.
+
+    Example:
+        >>> import htagraph as hg
+        >>> keeps_counters(hg.load("data/demo"))
+        False
+    """
+    return any(trace.in_categories(COUNTER_RANGE).any() for trace in graph.traces.values())
+
+
+def world_size(graph: DependencyGraph) -> int:
+    """Return how many ranks the job has, as the files say; 0 where no file says so.
+
+    Example:
+        >>> import htagraph as hg
+        >>> world_size(hg.load("data/demo"))
+        4
+    """
+    return max((trace.facts.world_size for trace in graph.traces.values()), default=0)
+
+
+def lost_between(before: DependencyGraph, after: DependencyGraph) -> frozenset[Part]:
+    """Return the parts whose loss makes two recordings incomparable.
+
+    Device work, launch calls and the meaning of rows must be in both recordings. Operators and the other ranks must be
+    in both or in none of the two, so that like is compared with like.
+
+    Args:
+        before: the job before.
+        after: the job after.
+
+    Returns:
+        The parts that one of the recordings lacks; none where the two are comparable.
+
+    Example:
+        >>> import htagraph as hg
+        >>> lost_between(hg.load("data/demo"), hg.load("data/demo"))
+        frozenset()
+    """
+    lacks_before = before.ledger.lacks
+    lacks_after = after.ledger.lacks
+    lost = ((lacks_before | lacks_after) & _IN_BOTH) | (lacks_before ^ lacks_after)
+    return lost - {Part.DEVICE} if keeps_counters(before) and keeps_counters(after) else lost
 
 
 def _did_nothing(rank: RankLedger) -> bool:

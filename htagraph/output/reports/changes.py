@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES
+from htagraph.findings.finding import PREDICTS
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on
 from htagraph.queries.path_segments import bound_of
 from htagraph.whatif.options import Change, Sweep
@@ -29,6 +30,7 @@ _PREDICTION = Table(
 _CHANGES = Table(
     "Effect of each change, added to those above it", Col("change", "str"), Col("predicted_us saved_us speedup")
 )
+_HOST: Final = frozenset({Part.HOST})
 _BOUNDS = Table(
     "Critical path before and after",
     Col("group key", "str"),
@@ -45,7 +47,7 @@ _BOUNDS = Table(
     maybe=("prediction", "changes", "step_times", "bounds", "sweep"),
     figures=(Col("notes", "list", maybe=True), Col("swept", "str", maybe=True), Col("baseline_step_us", maybe=True)),
     titles={f"bounds_{group}": f"{_BOUNDS.title}, by {group}" for group in ("category", "rank", "kernel")},
-    rests_on=JUDGES,
+    rests_on=PREDICTS,
     concludes=(
         "prediction", "changes", "step_times", "bounds", "sweep", "bounds_category", "bounds_rank", "bounds_kernel",
     ),
@@ -74,7 +76,14 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
     sentences = [*findings.sentences(after, *map(bound_of, paths)), *(f"Note: {note}" for note in notes)]
     sentences[:0] = unmatched_sentences(after.baseline)
     return report_on(
-        after.baseline, "what-if", tables, sentences, figures={"notes": notes}, brief=brief, plot=after.plot
+        after.baseline,
+        "what-if",
+        tables,
+        sentences,
+        figures={"notes": notes},
+        brief=brief,
+        plot=after.plot,
+        rests_on=_HOST if after.changes_unrecorded_host else frozenset(),
     )
 
 
@@ -130,7 +139,7 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
         Col("refused notes", "list"),
         Col("fits_surely fits_perhaps", "int64", maybe=True),
     ),
-    rests_on=JUDGES, concludes=("batches", "devices", "recorded_step_us"),
+    rests_on=PREDICTS, concludes=("batches", "devices", "recorded_step_us"),
 )  # fmt: skip
 def capacity_report(  # noqa: PLR0913 - what the command takes
     graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, batches: Sequence[int] | None = None,
@@ -164,6 +173,7 @@ def sweep_report(
         return asked.apply(job, factor)
 
     table = sweep(graph, scenario, asked.factors, intervals=True)
+    changed = scenario(what_if(graph), min(asked.factors)).run()
     recorded_us = what_if(graph).run().baseline_step_ns / 1000
     what = " ".join([asked.what, *(f"after {text}" for text in texts)])
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
@@ -174,5 +184,5 @@ def sweep_report(
         figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
         titles={"sweep": f"{title} (low, high: 90 % interval of the speedup)"},
-        plot=lambda: drawn("sweep", table),
+        plot=lambda: drawn("sweep", table), rests_on=_HOST if changed.changes_unrecorded_host else frozenset(),
     )  # fmt: skip

@@ -82,7 +82,9 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
-    gains = (partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader))
+    gains = [partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader)]
+    if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
+        gains = []
     conclusions = findings.idle_sentences(streams, devices, inputs, *gains)
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, conclusions,

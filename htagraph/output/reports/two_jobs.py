@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -14,9 +15,11 @@ from htagraph.analyses.differences.step_change import StepChange, change_of_runs
 from htagraph.core.kinds import CATEGORIES
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.incomplete import comparison_of
 from htagraph.findings.start_up import start_up_note
 from htagraph.findings.verbs import diff as findings
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, gives
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
@@ -25,6 +28,16 @@ __all__ = ["INSIDE", "STEP_TIME", "Limit", "compare_report", "diff_report", "mar
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
 
+_ROWS_REST_ON: Final = frozenset({Part.DEVICE, Part.HOST, Part.MEANING})
+"""The parts that rows of names, and the times of steps, rest on."""
+_ROWS_OF: Final = {
+    "all": _ROWS_REST_ON,
+    "device": _ROWS_REST_ON - {Part.HOST},
+    "host": _ROWS_REST_ON - {Part.DEVICE},
+}
+"""The parts that the rows of a comparison rest on, by whose rows are compared."""
+_CAUSES: Final = ("contributions", "work", "summary", "added", "removed", "renamed")
+"""The tables of a diff that say what made the difference."""
 INSIDE = " (with all inside)"
 """What follows the name of a call whose row is of all inside it."""
 
@@ -92,11 +105,13 @@ def diff_report(  # noqa: PLR0913 - what the options say
     graphs = [part.graph for part in result.parts]
     whole = result.summary()
     change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
-    noisy = [each for each in limits if _is_noise(each, result, whole)]
+    lost = findings.compared(result.parts).lost
+    untold = [limit for limit in limits if lost and limit.what != STEP_TIME]
+    noisy = [limit for limit in limits if limit in untold or _is_noise(limit, result, whole)]
     broken = [
         each for each in limits
         if (change.fails(each.percent_of(change.before_us), strict=strict) if each.what == STEP_TIME
-            else change.is_empty or each.broken(*_times(result, whole, each.what)))
+            else each in untold or change.is_empty or each.broken(*_times(result, whole, each.what)))
     ]  # fmt: skip
     exceeded = [each for each in broken if strict or each not in noisy]
     tables = {
@@ -119,15 +134,38 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "exceeded": [each.text for each in exceeded], "cannot_tell": unknown,
         "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
     }  # fmt: skip
+    told = {limit: None if limit in noisy else limit in exceeded for limit in limits if limit not in untold}
     sentences = [
-        *_gates(result, whole, {each: None if each in noisy else each in exceeded for each in limits}, change),
+        *_gates(result, whole, told, change),
+        *(findings.incomplete_limit(limit.text, fails=strict) for limit in untold),
         *result.sentences(),
         *_start_up(graphs),
     ]
+    if lost:
+        tables, figures = _without_verdict(tables, figures, lost)
+        sentences = [*result.sentences(), *(sentence for sentence in sentences if sentence not in result.sentences())]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
-        sentences, figures, _brief(tables, is_noise=change.shows_none), plot=result.plot,
+        sentences, figures, _brief(tables, is_noise=change.shows_none), plot=None if lost else result.plot,
     )  # fmt: skip
+
+
+def _without_verdict(tables: dict[str, pd.DataFrame], figures: dict[str, Any], lost: frozenset[Part]) -> _Withheld:
+    """Return tables and figures of a diff without those that rest on lost parts of the recordings."""
+    withheld = set(_CAUSES)
+    if lost & _ROWS_REST_ON:
+        withheld |= {"names", "paired_steps"}
+    is_timed = not lost & _ROWS_REST_ON
+    kept = {name: table.head(0) if name in withheld else table for name, table in tables.items()}
+    times = {name: math.nan for name in figures if name.endswith(("_us", "_percent")) and not is_timed}
+    return _Withheld(kept, figures | times)
+
+
+class _Withheld(NamedTuple):
+    """The tables and figures of a comparison that stay where a recording lacks parts."""
+
+    tables: dict[str, pd.DataFrame]
+    figures: dict[str, Any]
 
 
 def _start_up(graphs: Sequence[DependencyGraph]) -> list[str]:
@@ -213,12 +251,29 @@ def _gates(result: Diff, whole: pd.DataFrame, limits: Mapping[Limit, bool | None
     },
 )  # fmt: skip
 def compare_report(
-    graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Sequence[str], *, top: int = 20
+    graphs: Sequence[DependencyGraph],
+    table: pd.DataFrame,
+    inputs: Sequence[str],
+    *,
+    top: int = 20,
+    device: str = "all",
 ) -> Report:
-    """Return the report on the result of `htagraph.compare`."""
+    """Return the report on the result of `htagraph.compare`; `device` says which rows the table has."""
+    before, after = graphs
+    notes, lost = comparison_of(before, after)
+    if lost & _ROWS_OF[device]:
+        table = table.head(0)
+        sentences = notes
+    else:
+        apart = findings.unlike(parts_of(before, after, None, None, None))
+        sentences = [*notes, *apart, *findings.compare_sentences(table, inputs)]
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
-        "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        findings.unlike(parts_of(graphs[0], graphs[1], None, None, None)) + findings.compare_sentences(table, inputs),
+        "compare",
+        of_both(inputs_of, graphs),
+        of_both(issues_of, graphs),
+        window_us(after),
+        {"names": table},
+        sentences,
         brief={"names": unlike},
-    )  # fmt: skip
+    )

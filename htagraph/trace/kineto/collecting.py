@@ -49,6 +49,7 @@ __all__ = [
     "FIRST_NODE_FLOW",
     "FORWARD_FLOW",
     "LAUNCH_FLOW",
+    "OPERATOR_FLOW",
     "Columns",
     "add_durations",
     "add_events",
@@ -60,6 +61,8 @@ __all__ = [
 
 FORWARD_FLOW, LAUNCH_FLOW = "fwdbwd", "ac2g"
 """Categories of flows: from forward to backward operators, and from calls to device work."""
+OPERATOR_FLOW = "cpu_to_"
+"""What the categories of flows begin with that the profiler before Kineto wrote, from operators to device work."""
 FIRST_NODE_FLOW = 1 << 40
 """The least id of flows between nodes of CUDA graphs, which share the category of flows from launches. Source:
 `torch/profiler/_cupti/monitor_trace.py` of PyTorch 2.14.1; ids of launches have 32 bits. Doubled, the flows of the
@@ -87,6 +90,8 @@ class Columns:
         """Id, is a start, lane, time and time with unpadded fractions of flows from forward to backward operators."""
         self.node_flow_parts: list[tuple[Array, ...]] = []
         """The same of flows from node to node of a CUDA graph."""
+        self.operator_flow_parts: list[tuple[Array, ...]] = []
+        """The same of flows from operators to device work."""
         self.starts: list[tuple[int, int]] = []
         """Number of the first event of each scanned block, position of its text in the document."""
         self.durations: list[tuple[int, RawEvent]] = []
@@ -171,6 +176,10 @@ class Columns:
     def node_flows(self, extent: Extent) -> Flows:
         """Return the arrows between nodes of CUDA graphs whose times are no clock errors."""
         return self._flows(self.node_flow_parts, extent)
+
+    def operator_flows(self, extent: Extent) -> Flows:
+        """Return the arrows from operators to device work whose times are no clock errors."""
+        return self._flows(self.operator_flow_parts, extent)
 
     def _flows(self, parts: list[tuple[Array, ...]], extent: Extent) -> Flows:
         kinds = (np.int64, np.bool_, np.int32, np.int64, np.int64)
@@ -364,6 +373,10 @@ def _add_flows(into: Columns, events: list[RawEvent]) -> None:
         of_launches = [event for event in events if kind_of[event.cat] == LAUNCH_FLOW]
         between_nodes = [event for event in of_launches if event.id is not None and is_node_flow(event.id)]
         _add_flow_part(into, into.node_flow_parts, between_nodes)
+    if any(str(category).startswith(OPERATOR_FLOW) for category in kind_of):
+        of_operators = [event for event in events if str(event.cat).startswith(OPERATOR_FLOW)]
+        with_id = [event for event in of_operators if event.id is not None]
+        _add_flow_part(into, into.operator_flow_parts, with_id)
 
 
 def is_node_flow(written: object) -> bool:

@@ -15,6 +15,7 @@ from htagraph.trace.kineto.collecting import (
     FIRST_NODE_FLOW,
     FORWARD_FLOW,
     LAUNCH_FLOW,
+    OPERATOR_FLOW,
     Columns,
     add_thread_names,
     fields_of,
@@ -32,7 +33,7 @@ __all__ = ["BlockColumns"]
 _DECIMAL, _TRAILING_ZERO = 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
 _START = scan.START, scan.START_SLIP, scan.START_STYLE  # columns of a time and its slip, bits of its fraction's style
 _DURATION = scan.DURATION, scan.DURATION_SLIP, scan.DURATION_STYLE
-_OTHER_FLOW, _FORWARD, _LAUNCH = range(3)
+_OTHER_FLOW, _FORWARD, _LAUNCH, _OPERATOR = range(4)
 _FLOW_KINDS = {FORWARD_FLOW: _FORWARD, LAUNCH_FLOW: _LAUNCH}
 _STORED = {scan.FLOAT: np.float64, scan.UNSIGNED: np.uint64}
 
@@ -158,11 +159,13 @@ class BlockColumns:
         kind = self._flows.of(block.categories[where], lambda token: _flow_kind(block.values[token]))
         has_id = block.rows[where, scan.FLAGS] & (scan.ID_IS_NUMBER | scan.ID_IS_SPAN) > 0
         self._add_flow_part(self._into.flow_parts, block, where[(kind == _FORWARD) & has_id])
-        of_launches = where[(kind == _LAUNCH) & has_id]
+        of_launches = where[((kind == _LAUNCH) | (kind == _OPERATOR)) & has_id]
         as_text = np.flatnonzero(block.rows[of_launches, scan.FLAGS] & scan.ID_IS_SPAN)
         between_nodes = block.rows[of_launches, scan.ID] >= FIRST_NODE_FLOW
         between_nodes[as_text] = [is_node_flow(self._written_id(block, row)) for row in of_launches[as_text].tolist()]
         self._add_flow_part(self._into.node_flow_parts, block, of_launches[between_nodes])
+        of_operators = where[(kind == _OPERATOR) & has_id]
+        self._add_flow_part(self._into.operator_flow_parts, block, of_operators)
 
     def _written_id(self, block: Block, row: int) -> object:
         """Return a flow's id that is not a plain number."""
@@ -182,6 +185,8 @@ class BlockColumns:
 
 def _flow_kind(category: object) -> int:
     """Return the number of a flow's category; `_OTHER_FLOW` for one that nothing reads."""
+    if str(category).startswith(OPERATOR_FLOW):
+        return _OPERATOR
     return _FLOW_KINDS.get(canonical_category(str(category)), _OTHER_FLOW)
 
 

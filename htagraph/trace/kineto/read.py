@@ -21,7 +21,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.device_kinds import DeviceShape, name_by_shape
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
 from htagraph.core.tables import described
-from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Facts, Group, Trace
+from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Events, Facts, Group, Trace
 from htagraph.trace.kept import YEAR_NS, Extent, Frames, Sieve, extent_of, refuse_out_of_range, shifted, valid
 from htagraph.trace.kineto.by_arguments import with_meaning_of_arguments
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
@@ -119,6 +119,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     extent = extent_of(table) if sieve is None else sieve.extent
     _refuse_without_times(path, extent, log)
     table, instants, flows = valid(table, extent), valid(into.instants(), extent), into.flows(extent)
+    table = _with_operators(table, into, extent)
     dependencies = node_dependencies(table, into.node_flows(extent), log, whole=sieve is None)
     lost = extent.outliers + into.instant.count - len(instants)
     log.add("time_outlier", "events hours away from all others (a clock error of the profiler); dropped", lost)
@@ -140,6 +141,15 @@ def columns(  # noqa: PLR0913 - what every reader takes
         },
         dependencies=dependencies,
     )  # fmt: skip
+
+
+def _with_operators(table: Events, into: Columns, extent: Extent) -> Events:
+    """Return the events of a file without calls with the operators of device work, as flows name them."""
+    if not into.operator_flow_parts or "correlation" in table.args:
+        return table
+    from htagraph.trace.kineto.operator_flows import with_operators  # for old files only
+
+    return with_operators(table, into.operator_flows(extent))
 
 
 def _refuse_without_events(path: TracePath, counts: Mapping[str, int], log: IssueLog) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.graph.measures.earlier_work import waits_for_earlier_work
+from htagraph.graph.measures.earlier_work import ends_of_earlier_work, waits_for_earlier_work
 from htagraph.queries.path_segments import bound_of
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
@@ -49,7 +51,7 @@ def test_whatever_the_host_does_earlier_work_ends_when_it_ends() -> None:
         assert abs(outcome.makespan_ns - outcome.baseline_ns) < 10_000
 
 
-def test_a_launch_that_begins_the_recording_waits_once_it_returned() -> None:
+def test_a_launch_that_begins_the_recording_waits_like_any_other() -> None:
     events = [event for event in queue(9000) if event["name"] != "model"]
     assert shares(load(events))["head"] > 80
 
@@ -66,7 +68,7 @@ def test_work_launched_meanwhile_waits_until_the_queue_of_the_other_stream_runs(
 def test_one_kernel_that_starts_late_is_no_queue() -> None:
     graph = load([op("model", 0, 30), launch(5, 4, 1), kernel(COMPUTE, 9000, 50, 1)])
     assert behind(graph) == {}
-    assert shares(graph)["other_work"] > 90
+    assert shares(graph)["gap"] > 90, "nor is the first run of a kernel late for other work"
 
 
 def test_a_copy_whose_call_waits_for_its_stream_waits_for_earlier_work() -> None:
@@ -106,3 +108,53 @@ def test_a_stream_that_a_recorded_stream_holds_up_does_not_wait_for_earlier_work
 def test_moving_the_job_does_not_move_who_waits() -> None:
     graph = load([event | {"ts": event["ts"] + 12_345} for event in [*queue(9000), *TINY]])
     assert behind(graph) == {f"{COMPUTE} 7": 9000}
+
+
+def first_wait(name: str, until: float, *, at: float = 30) -> list[Json]:
+    """Return a call that waits for the device from a moment on, and the queue that the host launches afterwards."""
+    later = [event for event in queue(until + 60, at=until + 40) if event["name"] != "model"]
+    return [op("model", 0, until + 20), runtime(name, at, until + 6 - at), *later]
+
+
+@pytest.mark.parametrize("name", ["cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize"])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_call_that_waits_beside_an_idle_device_waits_for_earlier_work(name: str, is_first: bool) -> None:  # noqa: FBT001
+    events = first_wait(name, 9000)[is_first:]
+    graph = load(events)
+    assert hg.replay(graph).max_error_ns == 0
+    assert bound_of(hg.critical_path(graph)).cause == "computation"
+    assert shares(graph)["head"] > 75
+    assert hg.what_if(graph).infinite_host().run().saved_ns < 200_000
+    assert "earlier work" in next(issue.detail for issue in graph.issues if issue.what == "queued_behind_earlier_work")
+    (vertex,) = ends_of_earlier_work(graph).values()
+    assert graph.time[vertex] - graph.origin_ns == (9006 - 30 * is_first) * 1000
+
+
+def test_a_call_that_waits_for_recorded_work_waits_for_no_earlier_work() -> None:
+    waits = [launch(5, 4, 1), kernel(COMPUTE, 14, 8980, 1), runtime("cudaDeviceSynchronize", 30, 8976)]
+    graph = load([op("model", 0, 9020), *waits, *queue(9100, at=9060)])
+    assert not ends_of_earlier_work(graph)
+    assert shares(graph).get("head", 0) < 1
+
+
+def test_calls_that_wait_again_and_again_beside_an_idle_device_wait_for_work_that_is_not_recorded() -> None:
+    events: list[Json] = []
+    for turn in range(6):
+        now = 3000 * turn
+        events += [runtime("cudaDeviceSynchronize", now + 10, 2000), launch(now + 2100, 4, turn + 1)]
+        events.append(kernel(COMPUTE, now + 2110, 100, turn + 1))
+    assert not ends_of_earlier_work(load(events))
+
+
+def test_a_call_behind_a_launch_whose_work_was_lost_may_wait_for_that() -> None:
+    graph = load([*first_wait("cudaDeviceSynchronize", 9000), launch(10, 4, 99)])
+    assert not ends_of_earlier_work(graph)
+
+
+def test_a_copy_that_loads_no_module_waits_for_earlier_work_whether_its_call_waits_or_not() -> None:
+    copied = kernel("Memcpy DtoH (Device -> Pinned)", 9000, 2, 1) | {"cat": "gpu_memcpy"}
+    waits = [runtime("cudaMemcpyAsync", 30, 5, 1), copied, runtime("cudaStreamSynchronize", 40, 8970)]
+    later = [event for event in queue(9060, at=9040) if event["name"] != "model"]
+    graph = load([op("aten::item", 20, 9000), *waits, *later])
+    assert shares(graph)["head"] > 75
+    assert bound_of(hg.critical_path(graph)).cause == "computation"

@@ -131,9 +131,22 @@ def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies()
 def test_only_the_first_work_of_a_recording_may_have_waited_for_earlier_work() -> None:
     first = [launch(0, 2, 1), kernel(COMPUTE, 8, 100, 1), launch(10, 2, 2)]
     graph = load([*first, kernel("side", 7000, 9, 2, stream=20)])
-    assert graph.gap[graph.gap_kind == GapKind.OTHER_WORK].tolist() == [
+    assert graph.gap[graph.gap_kind == GapKind.FIRST_RUN].tolist() == [
         6_982_000 - 90_000  # of the other stream, which may have held it up
     ]
+
+
+@pytest.mark.parametrize("after_us", [-20, 1, 4])
+def test_work_that_starts_as_a_slow_call_returns_was_handed_over_by_the_end_of_it(after_us: int) -> None:
+    """Kernels start up to a launch latency after a call that loads their code, also where the stream was busy."""
+    steady = [each for i in range(5) for each in (launch(100 * i, 2, i + 1), kernel(COMPUTE, 100 * i + 5, 10, i + 1))]
+    loads = [launch(600, 3000, 7), kernel("first", 3600 + after_us, 10, 7)]
+    graph = load([*steady, launch(590, 2, 6), kernel(COMPUTE, 595, 80, 6), *loads])
+    start = 2 * next(iter(graph.select(name="first")))
+    edge = graph.binding[start]
+    assert graph.gap[start] == 0
+    assert graph.edges.kind[edge] == EdgeKind.LAUNCH
+    assert graph.activities.duration[graph.edges.activity[edge]] == 3_000_000, "the time is that of the call"
 
 
 def test_work_that_a_slow_call_handed_over_late_takes_that_calls_time_with_it() -> None:

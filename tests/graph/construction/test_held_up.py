@@ -36,7 +36,7 @@ def test_a_faster_kernel_elsewhere_holds_up_less() -> None:
 def test_what_the_device_did_not_run_meanwhile_stays_a_gap() -> None:
     graph = job(side=290, lasts=400)  # until 690: then nothing runs for 330 µs
     assert gap_before(graph, "small") == 330_000
-    assert GapKind(graph.gap_kind[2 * next(iter(graph.select(name="small")))]) == GapKind.OTHER_WORK
+    assert GapKind(graph.gap_kind[2 * next(iter(graph.select(name="small")))]) == GapKind.FIRST_RUN
 
 
 def test_work_whose_launch_came_late_is_not_held_up() -> None:

@@ -6,7 +6,7 @@ import pytest
 import htagraph as hg
 from htagraph.findings.device_idle import idle_times
 from htagraph.findings.results import Results
-from htagraph.graph.measures.earlier_work import begins_of_devices, first_behind_earlier_work
+from htagraph.graph.measures.earlier_work import begins_of_devices, ends_of_earlier_work
 from tests.graph.construction.test_earlier_work import TINY, queue
 from tests.strategies import annotation, load
 
@@ -15,10 +15,10 @@ JOB = [*queue(9000), *TINY, annotation("decode toks=32", 0, 415)]
 
 def test_a_window_begins_with_the_first_work_that_waited() -> None:
     graph = load(JOB)
-    (row,) = first_behind_earlier_work(graph).values()
-    assert graph.time[2 * row] - graph.origin_ns == 9_000_000
+    (vertex,) = ends_of_earlier_work(graph).values()
+    assert graph.time[vertex] - graph.origin_ns == 9_000_000
     work = np.flatnonzero(graph.activities.on_device)
-    assert set(begins_of_devices(graph, work).tolist()) == {int(graph.activities.start[row])}
+    assert set(begins_of_devices(graph, work).tolist()) == {int(graph.activities.start[vertex >> 1])}
 
 
 def test_all_that_counts_busy_time_begins_there() -> None:

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+import htagraph as hg
 from htagraph.graph.rules.queue_full import queue_full
 from tests.strategies import Json, kernel, launch
+from tests.trace.kineto.test_operator_flows import recorded, written
 from tests.waiting import MADE, by_hand, named, simulated, verdict
 
 DEPTH, WORK_US = 20, 100
@@ -70,3 +75,33 @@ def test_simulated_queues_are_the_true_ones(name: str) -> None:
     assert (result.truth > 100) == (name == "queue")
     assert result.wrong <= 0.02 * result.truth
     assert result.lost <= 0.02 * result.truth
+
+
+def operators_at_a_full_queue(count: int) -> list[Json]:
+    """Return operators that stand for launches, and block once in the middle of device work and once at its end."""
+    works: list[tuple[str, float, float, float, float]] = []
+    now, device = 100.0, 110.0
+    for number in range(count):
+        begin = now
+        freed = device + WORK_US * (number - DEPTH)
+        paused = max(begin + 3, freed - 30)
+        works.append(("aten::inner", begin + 1, paused - begin - 1, 0, 0))
+        now = max(paused, freed) + 3
+        works.append(("aten::outer", begin, now - begin, device + WORK_US * number, WORK_US))
+        now += 2
+    return recorded(*works)
+
+
+def test_operators_that_stand_for_launches_wait_for_work_or_a_part_of_it(tmp_path: Path) -> None:
+    graph = hg.load(written(tmp_path, operators_at_a_full_queue(80)))
+    edges = graph.edges
+    rows = np.flatnonzero(edges.kind == hg.EdgeKind.QUEUE_FULL)
+    is_part = edges.source[rows] & 1 == 0
+    names = [graph.names[graph.activities.name[target >> 1]] for target in edges.target[rows].tolist()]
+    assert {name for name, part in zip(names, is_part, strict=True) if part} == {"aten::inner"}
+    assert {name for name, part in zip(names, is_part, strict=True) if not part} == {"aten::outer"}
+    assert is_part.sum() >= 35
+    assert hg.replay(graph).max_error_ns == 0
+    halved = hg.what_if(graph).scale(kind="computation", factor=0.5).run()
+    assert halved.saved_ns >= 0.97 * 80 * WORK_US * 1000 / 2
+    assert hg.what_if(graph).infinite_host().run().saved_ns < 200_000
