@@ -86,13 +86,11 @@ def _when(results: Results) -> list[Claim]:
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     by_name = {claim.about: claim for claim in claims}
+    encloses = [_encloses(results.graph, claim.about, by_name.get(claim.facts["inside"])) for claim in claims]
     more = [
-        {
-            "around": claim.about in around, "most": claim is claims[0],
-            "encloses": _encloses(results.graph, claim.about, by_name.get(claim.facts["inside"])),
-        }
-        for claim in claims
-    ]  # fmt: skip
+        {"around": claim.about in around, "most": claim is claims[0], "encloses": holds}
+        for claim, holds in zip(claims, encloses, strict=True)
+    ]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
 
 
