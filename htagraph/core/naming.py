@@ -32,15 +32,15 @@ __all__ = [
     "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
     "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
-    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
-    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
-    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing", "is_giving",
-    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
+    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
+    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
+    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
+    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
     "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
-    "is_softmax",
-    "is_source_frame", "is_taking", "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob",
-    "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "parameter_positions", "short_name",
-    "sibling_names", "stable_name", "step_number", "transfer_direction", "without_address",
+    "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel", "is_tuning", "is_wait",
+    "is_whole_graph", "literal_glob", "matches", "names_like", "names_that", "needs_device", "operator_of_frame",
+    "parameter_positions", "short_name", "sibling_names", "stable_name", "step_number", "transfer_direction",
+    "without_address",
 ]  # fmt: skip
 
 
@@ -310,6 +310,9 @@ is_tuning = _named(
     r"\bautotun\w*\.py\(\d+\): (_bench|benchmark)|\b(_?benchmark_all_configs|autotune_to_one_config|do_bench)\b|"
     r"^autotune\b|select_algorithm_autotune|\bcudnnFind\w*Algorithm",
     "an operator, annotation, call or Python frame that runs kernels only to choose the fastest",
+)
+is_timing = _named(
+    r"^(cu|cuda|hip)EventElapsedTime", "a call that asks how much time of a device passed between two events"
 )
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
 is_batched_product = _named(
