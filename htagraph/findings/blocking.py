@@ -26,7 +26,7 @@ def _when(results: Results) -> list[finding.Claim]:
     place = longest_blocking(graph)
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
-    outcome = what_if(graph).remove_sync(**place.criteria).run()
+    outcome = what_if(results.warm_graph).remove_sync(**place.criteria).run()
     facts = {
         "count": place.count, "target": criteria_text(place.criteria),
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),

@@ -93,7 +93,7 @@ def _when(results: Results) -> list[Claim]:
         "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": source_of(graph),
-        "without_rank_percent": _without_rank(graph, bound), "late": _head(results),
+        "without_rank_percent": _without_rank(results.warm_graph, bound), "late": _head(results),
     }  # fmt: skip
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
         facts["largest"] = _largest_part(results)
@@ -106,8 +106,8 @@ def _when(results: Results) -> list[Claim]:
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "computation":
         facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
-    if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
-        outcome = what_if(graph).infinite_host().run()
+    if bound.cause == "host" and bound.cause in results.free:
+        outcome = what_if(results.warm_graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.idle_breakdown import idle_breakdown
-from htagraph.core.intervals import clip, difference, union
+from htagraph.core.arrays import Array
+from htagraph.core.intervals import clip, union
 from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
@@ -35,7 +36,6 @@ from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
-from htagraph.queries.start_up import start_up_spans
 
 __all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
 
@@ -79,12 +79,15 @@ _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "w
 def idle_times(results: Results) -> pd.DataFrame:
     """Return how long each device of a rank is idle in the steps, or from its first work to its last without steps.
 
-    One row per rank, device and cause; start-up is left out. Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``,
-    ``lead_us`` and ``trail_us``: how much of the steps comes before the first device work and after the last, which
-    then wait for the host; not where earlier work was running.
+    One row per rank, device and cause. A job that starts in the recording counts without start-up: all of the job,
+    where steps are missing. Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``, ``lead_us`` and
+    ``trail_us``: how much of the steps comes before the first device work and after the last, which then wait for the
+    host; not where earlier work was running.
     """
-    graph, rows = results.graph, []
-    acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
+    graph = results.judged_graph
+    rows = []
+    acts = graph.activities
+    pauses = graph.device_pauses
     earlier = ends_of_earlier_work(graph)
     causes = pauses.causes()
     ranks = results.busy.loc[results.busy["executor"] != "host", "rank"]
@@ -93,27 +96,38 @@ def idle_times(results: Results) -> pd.DataFrame:
         rank, device = pauses.places[place].tolist()
         every = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
         every = every[ordinals[acts.lane[every]] == device]
-        work, steps = every[acts.on_device[every]], np.arange(*np.searchsorted(spans.rank, (rank, rank + 1)))
+        work = every[acts.on_device[every]]
         first, last = int(graph.time[2 * work].min()), int(graph.time[2 * work + 1].max())
-        marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
-        start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
+        begins, ends = _marks(results, rank, work)
+        start, stop = min(first, int(graph.time[begins].min())), max(last, int(graph.time[ends].max()))
         begun = earlier.get((rank, device))
         start = start if begun is None else int(graph.time[begun])  # before that it was not idle
         start, stop = results.usual_path.window if results.usual else (start, stop)
-        started = clip(start_up_spans(graph, rank), start, stop)
-        lead, trail = (
-            length_of(difference((np.array([low]), np.array([max(low, high)])), started))
-            for low, high in ((start, first), (last, stop))
-        )
-        window = stop - start - length_of(started)
+        lead = max(first - start, 0)
+        trail = max(stop - last, 0)
+        window = stop - start
         own = np.arange(*np.searchsorted(pauses.place, (place, place + 1)))
         for at, cause in enumerate(CAUSES):
             of_cause = own[causes[own] == at]
-            begin, outside = pauses.begin[of_cause], (lead + trail) * (cause == "host_wait")
-            idle = clip(difference(union(begin, begin + pauses.length[of_cause]), started), start, stop)
+            begin = pauses.begin[of_cause]
+            outside = (lead + trail) * (cause == "host_wait")
+            idle = clip(union(begin, begin + pauses.length[of_cause]), start, stop)
             ns = (length_of(idle) + outside, window, lead, trail)
             rows.append((rank, cause, *(each / 1000 for each in ns)))
     return pd.DataFrame(rows, columns=["rank", "cause", "idle_us", "window_us", "lead_us", "trail_us"])
+
+
+def _marks(results: Results, rank: int, work: Array) -> tuple[Array, Array]:
+    """Return moments, given the work of a device: the first and the last bound the window of the device."""
+    graph = results.judged_graph
+    spans = graph.step_spans
+    of_rank = spans.rank == rank
+    if of_rank.any():
+        return spans.start[of_rank], spans.end[of_rank]
+    is_started = graph is not results.graph
+    rows = graph.activities.of_rank(rank)
+    counted = np.arange(rows.start, rows.stop) if is_started else work
+    return 2 * counted, 2 * counted + 1
 
 
 def device_use(results: Results) -> str:
@@ -137,9 +151,13 @@ def device_use(results: Results) -> str:
 
 
 def _when(results: Results) -> list[Claim]:
-    table, graph, claims = idle_times(results), results.graph, []
+    table = idle_times(results)
+    graph = results.judged_graph
+    claims = []
     where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = steps_text(results.usual) if results.usual else "Apart from start-up" if len(graph.start_up) else where
+    where = (
+        steps_text(results.usual) if results.usual else "Apart from start-up" if len(results.graph.start_up) else where
+    )
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []

@@ -85,8 +85,29 @@ def _when(results: Results) -> list[Claim]:
             break
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
-    more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
+    by_name = {claim.about: claim for claim in claims}
+    more = [
+        {
+            "around": claim.about in around, "most": claim is claims[0],
+            "encloses": _encloses(results.graph, claim.about, by_name.get(claim.facts["inside"])),
+        }
+        for claim in claims
+    ]  # fmt: skip
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+
+
+def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
+    """Return whether activities of a name enclose activities that another claim is about, and never the reverse.
+
+    The time of a backward node may be a part of the time of all products, and yet the products run inside the node.
+    """
+    if other is None:
+        return False
+    acts = graph.activities
+    rows = names_that(lambda each: each == name, graph.names)[acts.name]
+    others = names_that(lambda each: each == other.about, graph.names)[acts.name]
+    holds = (graph.tree.inside(rows) & others).any()
+    return bool(holds and not (graph.tree.inside(others) & rows).any())
 
 
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
@@ -160,25 +181,23 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     half = float(row.get("gain_at_50_us", 0.0)) * gain / row["whole_us"]
-    started = 0.0 if results.steps > 1 else _start_up_us(results, row)  # no usual step has first calls
     if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
         steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
         if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
             return []
     if row["target"] or row["what"] == "straggler":
-        outcome = _outcome(graph, row, 0.0)
+        outcome = _outcome(results.warm_graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * row["whole_us"]) > 1:
             return []
         gain, interval = saved_us(outcome)
-        half = usual_us(_outcome(graph, row, 0.5)) if row["target"] else half
-    gain, half = gain - started, half - started / 2
+        half = usual_us(_outcome(results.warm_graph, row, 0.5)) if row["target"] else half
     percent = 100_000 * gain / results.makespan_ns
     if percent < MIN_PERCENT:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     facts = {
         "what": row["what"], "target": row["target"], "percent": percent,
-        "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
+        "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": _has_start_up(results, row),
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
         "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
@@ -186,8 +205,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
     }  # fmt: skip
-    ends = None if interval is None else (interval[0] - started, interval[1] - started)
-    return [Claim("gain", name, gain, "us", interval=ends, rests_on=doubts_of(results) & rests, facts=facts)]
+    return [Claim("gain", name, gain, "us", interval=interval, rests_on=doubts_of(results) & rests, facts=facts)]
 
 
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
@@ -199,12 +217,12 @@ def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> O
     return scale().run()
 
 
-def _start_up_us(results: Results, row: Mapping[Any, Any]) -> float:
-    """Return how much of a row's gain are first calls, µs."""
-    calls, parts = np.array([*results.first_calls], np.int64), np.array([*results.first_calls.values()]) / 1000
-    if row["target"] and len(calls):
-        parts = parts[activities_of(initial(results.graph), criteria(row["target"]))[calls]]
-    return float(parts.sum()) if row["target"] or row["what"] == "phase" else 0.0  # a class of work has all of them
+def _has_start_up(results: Results, row: Mapping[Any, Any]) -> bool:
+    """Return whether the target of a row has start-up on the path: a change of the target makes start-up shorter."""
+    calls = np.array([*results.first_calls], np.int64)
+    if results.steps > 1 or not row["target"] or not len(calls):
+        return False
+    return bool(activities_of(initial(results.graph), criteria(row["target"]))[calls].any())
 
 
 def gain_name(claim: Claim, beside: Sequence[str] = ()) -> str:
@@ -222,9 +240,11 @@ def _short(*claims: Claim) -> str:
     parts, steps = [], claims[0].facts["steps"]
     wholes = [each.about for each in claims]
     names = distinct([gain_name(each, wholes) for each in claims], wholes, LETTERS_IN_SHORT)
-    whole = {claim.about: f"; part of {name}" for claim, name in zip(claims, names, strict=True)}
+    whole = {claim.about: name for claim, name in zip(claims, names, strict=True)}
     for claim, name in zip(claims, names, strict=True):
-        part = whole.get(claim.facts.get("inside", ""), "")
+        name_around = whole.get(claim.facts.get("inside", ""), "")
+        how = "nearly all of it in" if claim.facts.get("encloses") else "part of"
+        part = f"; {how} {name_around}" if name_around else ""
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)}{part})"
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
         parts.append(f"{name}, {saved}{mostly}")

@@ -31,7 +31,7 @@ def _when(results: Results) -> list[Claim]:
     edges, kind = results.graph.edges, results.graph.activities.kind
     python = (edges.kind == EdgeKind.THREAD) & (kind[edges.target >> 1] == ActivityKind.PYTHON)
     held = set(edges.source[python].tolist())  # by who has the interpreter
-    of_ranks = host_pauses(results.usual_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
+    of_ranks = host_pauses(results.warm_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
     table = of_ranks.groupby(["what", "inside", "before"], sort=False, as_index=False).agg(
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
         after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),

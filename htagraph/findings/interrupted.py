@@ -41,7 +41,7 @@ def _when(results: Results) -> list[finding.Claim]:
     graph, makespan, found = results.graph, results.makespan_ns, interrupted(results.graph)
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan or not results.bound.cause:
         return []
-    outcome = what_if(graph).no_interruptions().run()
+    outcome = what_if(results.warm_graph).no_interruptions().run()
     if outcome.saved_ns < MIN_SHARE * makespan:
         return []
     acts, ranks = graph.activities, interrupted_ranks(graph, found)

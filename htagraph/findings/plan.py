@@ -17,7 +17,7 @@ from htagraph.core.naming import is_data_loader, names_that
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.blocking import BLOCKING
-from htagraph.findings.finding import Claim, Finding, per_step, saved_us, usual_us
+from htagraph.findings.finding import Claim, Finding, per_step, saved_us
 from htagraph.findings.gain import gain_name, rows_that_gain
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
@@ -165,19 +165,22 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or not 1 <= budget <= _MOST_CHANGES:
         msg = f"budget={str(budget)[:40]}: give a whole number of changes from 1 to {_MOST_CHANGES}"
         raise ChangeError(msg)
-    graph, steps, start = results.graph, results.steps, None if results.steps > 1 else results.steady
+    graph = results.warm_graph
+    steps = results.steps
     offered = [each for _, each in sorted(_offered(results).values(), key=lambda pair: -pair[0])][:_MOST_CHANGES]
-    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole), start)
+    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
-    outcome = outcome_of(graph, chosen, start)
+    outcome = outcome_of(graph, chosen)
     saved, ends = saved_us(outcome)
-    started = usual_us(outcome_of(graph, (), start)) if start else 0.0
-    saved, low, high = (per_step(each - started, steps) for each in (saved, *ends))
+    saved = per_step(saved, steps)
+    low = per_step(ends[0], steps)
+    high = per_step(ends[1], steps)
+    has_start_up = bool(results.first_calls) and steps < 2
     return BestChanges(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
-        _curve(savings, found, job_ns), saved, (low, high), steps > 1, bool(results.first_calls and start),
+        _curve(savings, found, job_ns), saved, (low, high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, outcome, tuple(word for each in chosen for word in each.options),
     )  # fmt: skip

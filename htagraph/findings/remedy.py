@@ -377,8 +377,8 @@ def _when(results: Results) -> list[Claim]:
         of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
-        for text, changes, rows in find(results.graph):
-            scenario = what_if(results.graph)
+        for text, changes, rows in find(results.warm_graph):
+            scenario = what_if(results.warm_graph)
             with suppress(SelectionError):  # nothing that the change applies to
                 for option, value in changes:
                     scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)

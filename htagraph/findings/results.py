@@ -30,13 +30,14 @@ from htagraph.queries.path_segments import Bound, Segments, bound_of
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.replay import predict
 from htagraph.queries.start_up import first_calls, without_start_up
-from htagraph.queries.weights import State
+from htagraph.queries.weights import State, initial
 from htagraph.whatif.changes.exclusive_device import exclusive_device
 from htagraph.whatif.changes.free_dataloader import free_dataloader
 from htagraph.whatif.changes.infinite_host import infinite_host
 from htagraph.whatif.changes.scale import scale
 from htagraph.whatif.changes.scale_network import scale_network
 from htagraph.whatif.opportunities import opportunities
+from htagraph.whatif.scenario import Scenario
 
 if TYPE_CHECKING:
     from htagraph.findings.finding import Claim
@@ -124,6 +125,12 @@ class Results:
         return critical_path(self.graph, self.usual) if self.usual else self.path
 
     @cached_property
+    def warm_path(self) -> CriticalPath:
+        """The path of the usual steps, or that of the job without start-up."""
+        is_as_recorded = bool(self.usual) or self.warm_graph is self.graph or not self.is_whole
+        return self.usual_path if is_as_recorded else critical_path(self.warm_graph)
+
+    @cached_property
     def parts(self) -> Segments:
         """The segments that conclusions are about: the usual path without other steps, start-up and the head."""
         parts, spans = self.usual_path.segments, self.graph.step_spans
@@ -181,12 +188,35 @@ class Results:
 
     @cached_property
     def steady(self) -> State:
-        """The job without the time of its start-up."""
-        return without_start_up(self.graph, self.graph.start_up.activity)
+        """The weights of the job without the time of its start-up."""
+        return initial(self.warm_graph)
+
+    @cached_property
+    def warm_graph(self) -> DependencyGraph:
+        """The job without the time of its start-up, as predicted; as recorded where there is no start-up.
+
+        Changes are tried on it, and gains are gains of it.
+        """
+        start_up = self.graph.start_up.activity
+        if not len(start_up):
+            return self.graph
+        return Scenario(self.graph, without_start_up(self.graph, start_up)).run().graph
+
+    @property
+    def judged_graph(self) -> DependencyGraph:
+        """The job of whose time shares are: as recorded for usual steps, else without start-up."""
+        return self.graph if self.usual else self.warm_graph
+
+    @property
+    def window_us(self) -> float:
+        """The time that waits of ranks are shares of, summed over ranks, µs: all of a job that lost its start-up."""
+        if self.warm_graph is self.graph:
+            return float(self.busy["window_us"].sum())
+        return window_us(self.warm_graph) * len(self.graph.ranks)
 
     def _lasts(self, state: State) -> int:
         time = predict(state.graph, state.lag, state.gap, state.head)
-        return round(duration_ns(state.graph, time, self.graph))
+        return round(duration_ns(state.graph, time, self.warm_graph))
 
     @cached_property
     def makespan_ns(self) -> int:
@@ -196,7 +226,7 @@ class Results:
     @cached_property
     def steps(self) -> int:
         """How many steps the times of gains are divided by; 0 for none."""
-        return gain_steps(self.graph)
+        return gain_steps(self.warm_graph)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:
@@ -220,18 +250,18 @@ class Results:
 
     @cached_property
     def slow(self) -> Stragglers:
-        """Result of `htagraph.stragglers`."""
-        return stragglers(self.graph)
+        """Result of `htagraph.stragglers` of the job without start-up."""
+        return stragglers(self.warm_graph)
 
     @cached_property
     def opportunities(self) -> pd.DataFrame:
         """Result of `htagraph.opportunities`."""
-        return opportunities(self.graph, top=10 * self.wide)
+        return opportunities(self.warm_graph, top=10 * self.wide)
 
     @cached_property
     def wide(self) -> int:
-        """How many times as many opportunities are looked at, as their gain may be in start-up or other steps."""
-        return 2 if self.usual or self.first_calls else 1
+        """How many times as many opportunities are looked at, as their gain may be in other steps."""
+        return 2 if self.usual else 1
 
     @cached_property
     def interruptions(self) -> pd.DataFrame:

@@ -24,7 +24,7 @@ def _when(results: Results) -> list[Claim]:
     stage = slow_stage(graph)
     if stage is None or slow.straggler in stage.ranks or not makespan:
         return []
-    scenario, options = what_if(graph), []
+    scenario, options = what_if(results.warm_graph), []
     for rank, factor in stage.even.items():
         wanted = {"rank": rank, "kind": _OWN_WORK}
         shown = round(factor, 3)  # to 0.1 %, so that the command is short

@@ -45,7 +45,7 @@ def _when(results: Results) -> list[Claim]:
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     if row["cause"] == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
         facts["cause"] = "alone"
-    outcome = what_if(results.graph).fix_straggler().run()
+    outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
     free_us = 0.0 if outcome.changes_unrecorded_host else max(fixed.figure, 0.0)

@@ -21,7 +21,7 @@ ranks that a tenth of the waiting is for are a row only."""
 
 def are_waits_known(results: Results) -> bool:
     """Return whether ranks wait enough for a sentence; False where the clocks of ranks are unknown."""
-    is_much = results.slow.total_wait_us >= MIN_SHARE * float(results.busy["window_us"].sum())
+    is_much = results.slow.total_wait_us >= MIN_SHARE * results.window_us
     return len(results.slow.ranks) >= 2 and is_much and RestsOn.CLOCKS not in doubts_of(results)
 
 

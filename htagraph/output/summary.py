@@ -234,7 +234,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         ['clocks', 'critical_path', 'gaps']
     """
     results = Results(graph)
-    results.opportunities = opportunities(graph, top=results.wide * _OPPORTUNITIES_PER_KERNEL * top)
+    results.opportunities = opportunities(results.warm_graph, top=results.wide * _OPPORTUNITIES_PER_KERNEL * top)
     return summary_of(results, top=top)
 
 

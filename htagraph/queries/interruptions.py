@@ -199,14 +199,16 @@ def _stretches(graph: DependencyGraph, least: int) -> Sequence[Array]:
 
 
 def _may_count(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.bool_]:
-    """Return which stretches are in code that neither waits by design, loads data, compiles, nor runs first."""
+    """Return which stretches are in code that neither waits by design, loads data, starts up, nor runs first."""
     acts, names = graph.activities, graph.names
     excluded = names_that(is_wait, names)
     edges = graph.edges
     excluded[acts.name[edges.target[of_kinds(edges.kind, BLOCKING)] >> 1]] = True
     region = names_that(is_data_loader, names) | names_that(is_compiling, names)
     at = np.stack((np.where(owner >= 0, owner, vertex >> 1), vertex >> 1))
-    within = (graph.tree.nearest(region[acts.name], at) >= 0) | _runs_first(graph, at)
+    apart = region[acts.name]
+    apart[graph.start_up.activity] = True
+    within = (graph.tree.nearest(apart, at) >= 0) | _runs_first(graph, at)
     return ~(excluded[acts.name[at[0]]] | within.any(axis=0))
 
 

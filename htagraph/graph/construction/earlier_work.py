@@ -289,7 +289,12 @@ def with_waits_for_earlier_work(job: RecordedJob, edges: Edges, queued: Edges) -
 
 
 def _pairs(edges: Edges, vertices: int) -> Ints:
-    """Return one number for the source and the target of each edge."""
+    """Return one number for the source and the target of each edge.
+
+    Args:
+        edges: the edges.
+        vertices: the number of vertices.
+    """
     source = edges.source.astype(np.int64)
     return source * vertices + edges.target
 
@@ -349,9 +354,10 @@ def _waited_beside(
 ) -> Mask:
     """Return which calls of a rank waited for work begun before the recording.
 
-    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call. The recording
-    lacks the awaited work, too, where several calls after the first recorded work waited about as long beside devices
-    that ran nothing recorded, and where a launch before has no work in the file.
+    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call, and nothing on
+    the busiest stream of a device before the call: there, earlier work would be over. The recording lacks the awaited
+    work, too, where several calls after the first recorded work waited about as long beside devices that ran nothing
+    recorded, and where a launch before has no work in the file.
 
     Args:
         job: the recorded job.
@@ -372,6 +378,8 @@ def _waited_beside(
     is_early = until_returned <= LIMITS.small * (returned - since)
     is_early &= beside <= LIMITS.small * waited
     is_early &= returned <= _first_lost(job, rank)
+    busiest_begins = [_busiest_begins(job, device) for device in devices]
+    is_early &= begun < max(busiest_begins)
     first_work = min(int(device.start[0]) for device in devices)
     later = np.sort((waited - beside)[begun > first_work])
     usual = later[-LIMITS.often] if len(later) >= LIMITS.often else 0
@@ -379,8 +387,26 @@ def _waited_beside(
     return is_early
 
 
+def _busiest_begins(job: RecordedJob, device: WorkInOrder) -> int:
+    """Return when the first recorded work begins of the stream that works longest on a device, ns.
+
+    Args:
+        job: the recorded job.
+        device: the work of the device, some.
+    """
+    lane = job.activities.lane[device.rows]
+    busy_ns = np.bincount(lane, device.end - device.start)
+    of_busiest = lane == busy_ns.argmax()
+    return int(device.start[of_busiest][0])
+
+
 def _ended_by_work(job: RecordedJob, edges: Edges) -> Mask:
-    """Return which activities are calls that waited for recorded work."""
+    """Return which activities are calls that waited for recorded work.
+
+    Args:
+        job: the recorded job.
+        edges: the edges of all rules. The source of a wait is the work that was waited for.
+    """
     is_wait = of_kinds(edges.kind, BLOCKING)
     source = edges.source[is_wait]
     call = edges.target[is_wait] >> 1

@@ -219,12 +219,12 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     from htagraph.whatif.opportunities import opportunities
 
     results = Results(graph)
-    results.opportunities = opportunities(graph, top=results.wide * top)
+    results.opportunities = opportunities(results.warm_graph, top=results.wide * top)
     table = results.opportunities.head(top)
     sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), inputs)
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
-        brief={"opportunities": with_steps(table, graph)}, plot=lambda: drawn("opportunities", table),
+        brief={"opportunities": with_steps(table, results.warm_graph)}, plot=lambda: drawn("opportunities", table),
     )  # fmt: skip
 
 
