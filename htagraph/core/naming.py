@@ -36,11 +36,11 @@ __all__ = [
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
     "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
-    "is_memset_call", "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release",
-    "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel", "is_tuning", "is_wait",
-    "is_whole_graph", "literal_glob", "matches", "names_like", "names_that", "needs_device", "operator_of_frame",
-    "parameter_positions", "short_name", "sibling_names", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "is_memset_call", "is_module_frame", "is_of_pytorch", "is_optimizer", "is_poll", "is_product",
+    "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel",
+    "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that", "needs_device",
+    "operator_of_frame", "parameter_positions", "short_name", "sibling_names", "stable_name", "step_number",
+    "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
@@ -351,6 +351,10 @@ is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole C
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
     "a runtime or driver call that starts a kernel, a copy or a memset",
+)
+is_of_pytorch = _named(
+    r"(^|[^\w])(?-i:at|aten|c10|c10d|torch)(::|\.\w)|(?-i:^triton_[a-z]+_fused)",
+    "PyTorch: an operator, a kernel of its library or its compiler, or a frame of its Python code",
 )
 is_memset_call = _named(
     r"^(?-i:cuda|hip|cu)\w*Mem[Ss]et", "a runtime or driver call that fills memory; of no bytes, it enqueues nothing"
