@@ -323,6 +323,7 @@ needs_device = _named(
     r"^(nccl|rccl|xccl):|^aten::(_?(cudnn|miopen)_(?!is_)|(record_stream|_?pin_memory)$)",
     "an operator or annotation that only jobs with a device have",
 )
+is_native = _named(r"^(aten|c10d|prim)::|Backward\d+$", "an operator of PyTorch itself, which runs no Python")
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
