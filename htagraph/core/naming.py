@@ -1,4 +1,4 @@
-r"""The meaning of the names of events. The only place with literal names and patterns of events.
+r"""The meaning of the names of events: with `names`, `kernels` and `flops`, the place of literal names and patterns.
 
 `Naming` holds the patterns that decide an event's kind; extend them for in-house kernels with `Naming.extend`:
 
