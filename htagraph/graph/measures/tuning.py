@@ -44,7 +44,7 @@ def time_in_regions(
         names_region: whether a name is that of a region.
 
     Returns:
-        One row per activity: ``activity``, ``rank``, ``time`` (own, ns).
+        One row per activity: ``activity``, ``time`` (own, ns).
 
     Example:
         >>> import htagraph as hg
@@ -73,7 +73,6 @@ def time_in_regions(
         is_counted[:] = False
     rows = np.flatnonzero(is_counted)
     return _table(
-        graph,
         rows,
         graph.own_time[rows],
     )
@@ -88,7 +87,7 @@ def time_in_tuned_operators(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per activity: ``activity``, ``rank``, ``time`` (ns; own, and of calls that wait for kernels all),
+        One row per activity: ``activity``, ``time`` (ns; own, and of calls that wait for kernels all),
         ``usual`` (the part of the time that follows the choice).
 
     Example:
@@ -134,23 +133,17 @@ def time_in_tuned_operators(graph: DependencyGraph) -> pd.DataFrame:
         graph.own_time[tuned],
     )
     table = _table(
-        graph,
         rows,
         time,
     )
     return table.assign(usual=usual)
 
 
-def _table(
-    graph: DependencyGraph,
-    rows: Ints,
-    time: Ints,
-) -> pd.DataFrame:
-    """Return activities, the rank of each and how much time each takes, ns."""
+def _table(rows: Ints, time: Ints) -> pd.DataFrame:
+    """Return activities and how much time each takes, ns."""
     return pd.DataFrame(
         {
             "activity": rows,
-            "rank": graph.activities.rank[rows],
             "time": time,
         }
     )
