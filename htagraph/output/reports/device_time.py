@@ -40,7 +40,7 @@ _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "pea
 _OPERATORS = MEASURES | {Part.HOST}
 """The parts of a recording that conclusions on the device time of operators need."""
 _FIGURES = {
-    "name": "kernel_breakdown", "rank": "kernel_distribution",
+    **dict.fromkeys(("name", "family"), "kernel_breakdown"), "rank": "kernel_distribution",
     **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),
 }  # fmt: skip
 """Figures of `kernels` by what device time is summed up by."""
@@ -180,6 +180,8 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, 
 def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
     if by == "name":
         return hg.kernel_breakdown(graph)
+    if by == "family":
+        return hg.kernel_breakdown(graph, by="family")
     if by == "rank":
         return hg.kernel_distribution(graph)
     if by == "module":
