@@ -12,7 +12,6 @@ their kernel, and far longer than usual, take most of the time of all launches o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Ints, Mask, marked
-from htagraph.core.kinds import FRAMES, OPERATORS, ActivityKind, of_kinds
-from htagraph.core.naming import is_compiling, is_tuning, names_that
+from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
+from htagraph.core.naming import is_compiling, is_tuning
 from htagraph.core.statistics import MOST
 from htagraph.graph.activities import frozen
 from htagraph.graph.measures.allocator import recorded_flushes, time_without_waiting
+from htagraph.graph.measures.tuning import time_in_regions, time_in_tuned_operators
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ KINDS: Final = ("kernel", "library", "context", "group", "tuning", "compiling")
 """Why the time is spent: the first launch of a kernel loads its module; a library makes its handle or loads its code;
 the process makes its context on the device; a process group connects; kernels are tuned; code is compiled."""
 _CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
-_WITH_OWN_TIME = (*_CALLS, *OPERATORS, ActivityKind.PYTHON)
 _WORK = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION)
 _MIN_NS = 1_000_000
 """ns; the shortest call or operator that counts by itself. Chosen: modules load in 0.3 to 20 ms, while a steady call
@@ -69,7 +68,8 @@ class StartUp:
     kind: Ints
     """Index into `KINDS`."""
     time: Ints
-    """How much longer the activity takes than it usually does, ns, without waits for a device."""
+    """How much longer the activity takes than it usually does, ns, without waits for a device but for kernels that are
+    tried out."""
     whole: Ints
     """How long the activity takes, ns: `time` and its usual time."""
 
@@ -88,19 +88,47 @@ class StartUp:
 
 def start_up_of(graph: DependencyGraph) -> StartUp:
     """Return the rows of `graph.start_up`."""
+    rows = pd.concat(
+        _tables(graph),
+        ignore_index=True,
+    )[_COLUMNS].astype(_TYPES)
+    rows = rows.drop_duplicates("activity")  # the first table that has an activity says why
+    rows["rank"] = graph.activities.rank[rows["activity"]]
+    rows["start"] = graph.activities.start[rows["activity"]]
+    is_counted = rows["time"] > 0
+    is_counted &= _is_worth_naming(
+        graph,
+        rows,
+    )
+    rows = rows[is_counted].sort_values(["rank", "start", "activity"])
+    return StartUp(
+        activity=frozen(rows["activity"].to_numpy()),
+        kind=frozen(rows["kind"].to_numpy()),
+        time=frozen(rows["time"].to_numpy()),
+        whole=frozen(rows["whole"].to_numpy()),
+    )
+
+
+def _tables(graph: DependencyGraph) -> list[pd.DataFrame]:
+    """Return start-up by kind of evidence, the surest first."""
     calls = _calls(graph)
     loads = _kernel_loads(graph)
+    tuned = time_in_tuned_operators(graph)
     tables = [
         loads,
-        _regions(
-            graph,
+        _rows(
             "tuning",
-            is_tuning,
+            time_in_regions(
+                graph,
+                is_tuning,
+            ),
         ),
-        _regions(
-            graph,
+        _rows(
             "compiling",
-            is_compiling,
+            time_in_regions(
+                graph,
+                is_compiling,
+            ),
         ),
         _first_calls(calls),
         _contexts(calls),
@@ -110,47 +138,46 @@ def start_up_of(graph: DependencyGraph) -> StartUp:
         ),
         _groups(graph),
     ]
-    started = loads["rank"].unique()
-    if len(started):
-        of_started = calls[calls["rank"].isin(started)]
-        operators = _operators(
+    return [
+        *tables,
+        *_of_started_ranks(
             graph,
-            np.isin(graph.activities.rank, started),
-        )
-        tables.append(
-            _calls_in_first_operators(
-                graph,
-                of_started,
-            )
-        )
-        tables.append(
-            _first_operators(
-                graph,
-                operators,
-                loads,
-            )
-        )
-    rows = pd.concat(
-        tables,
-        ignore_index=True,
-    )[_COLUMNS].astype(_TYPES)
-    rows = rows.drop_duplicates("activity")  # the first table that has an activity says why
-    rows["rank"] = graph.activities.rank[rows["activity"]]
-    rows["start"] = graph.activities.start[rows["activity"]]
-    rows = rows[
-        (rows["time"] > 0)
-        & _is_worth_naming(
-            graph,
-            rows,
-        )
+            calls,
+            loads,
+        ),
+        _rows(
+            "tuning",
+            tuned,
+            tuned["usual"],
+        ),
     ]
-    rows = rows.sort_values(["rank", "start", "activity"])
-    return StartUp(
-        activity=frozen(rows["activity"].to_numpy()),
-        kind=frozen(rows["kind"].to_numpy()),
-        time=frozen(rows["time"].to_numpy()),
-        whole=frozen(rows["whole"].to_numpy()),
+
+
+def _of_started_ranks(
+    graph: DependencyGraph,
+    calls: pd.DataFrame,
+    loads: pd.DataFrame,
+) -> list[pd.DataFrame]:
+    """Return loads of libraries on the ranks that load kernels, as the ranks start in their recording."""
+    started = loads["rank"].unique()
+    if not len(started):
+        return []
+    of_started = calls[calls["rank"].isin(started)]
+    operators = _operators(
+        graph,
+        np.isin(graph.activities.rank, started),
     )
+    return [
+        _calls_in_first_operators(
+            graph,
+            of_started,
+        ),
+        _first_operators(
+            graph,
+            operators,
+            loads,
+        ),
+    ]
 
 
 def _is_worth_naming(graph: DependencyGraph, rows: pd.DataFrame) -> pd.Series[bool]:
@@ -534,49 +561,4 @@ def _groups(graph: DependencyGraph) -> pd.DataFrame:
         "group",
         first[chosen],
         usual[chosen],
-    )
-
-
-def _regions(
-    graph: DependencyGraph,
-    kind: str,
-    names_region: Callable[[str], bool],
-) -> pd.DataFrame:
-    """Return everything that hosts do inside regions that compile or tune, unless most steps have a region."""
-    acts = graph.activities
-    is_host = ~acts.on_device & (acts.rank >= 0)
-    is_region = (
-        names_that(
-            names_region,
-            graph.names,
-        )[acts.name]
-        & is_host
-    )
-    regions = graph.tree.outermost(is_region)
-    steps = np.unique(acts.step[regions])
-    step_count = np.count_nonzero(steps >= 0)
-    recurs = step_count > max(
-        1,
-        MOST * len(graph.steps),
-    )
-    is_outermost = marked(
-        regions,
-        len(acts),
-    )
-    is_inside = graph.tree.inside(is_outermost) | is_outermost
-    has_time = is_host & of_kinds(
-        acts.kind,
-        _WITH_OWN_TIME,
-    )
-    rows = np.flatnonzero(is_inside & has_time & (not recurs))
-    table = pd.DataFrame(
-        {
-            "activity": rows,
-            "rank": acts.rank[rows],
-            "time": graph.own_time[rows],
-        }
-    )
-    return _rows(
-        kind,
-        table,
     )

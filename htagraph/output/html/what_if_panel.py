@@ -226,7 +226,6 @@ def _header(
         "paced": {
             "ends": is_paced_by_ends(outcome.baseline),
             "counted": cadence.steps[cadence.chosen].tolist() if cadence else [],
-            "mean": bool(cadence and not cadence.alike),
         },
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
