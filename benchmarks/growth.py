@@ -43,6 +43,7 @@ from htagraph.cli.verbs import VERBS
 from htagraph.core.errors import HtagraphError
 from htagraph.graph import load as loading
 from htagraph.output import plot, validation
+from htagraph.simulate.next_pftrace import as_pftrace
 from tests.trace.nsys.made import exported
 
 __all__ = ["ASIDE", "LIMIT", "PARAMETERS", "Growth", "commands", "exponent", "grown", "main"]
@@ -150,6 +151,11 @@ def _long_names(n: int) -> Job:
     return _alone([_work(i, 100 * i, name=f"_{i % 8}<{'x, ' * n}>") for i in range(16)])
 
 
+def _many_long_names(n: int) -> Job:
+    arguments = "x, " * 3300  # 10 kB: more than is read for meaning
+    return _alone([_work(i, 100 * i, name=f"_{i}<{arguments}{i}>") for i in range(n)])
+
+
 def _steps(n: int) -> Job:
     return _alone([_work(i, 100 * i) for i in range(2 * n)], steps=n)
 
@@ -209,14 +215,25 @@ class Exported(NamedTuple):
     job: Job
 
 
+class Native(NamedTuple):
+    """A job that is written in Perfetto's native format."""
+
+    job: Job
+
+
 def _exported(make: Callable[[int], Job]) -> Callable[[int], Exported]:
     return lambda n: Exported(make(n))
 
 
-PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported]]] = {
+def _native(make: Callable[[int], Job]) -> Callable[[int], Native]:
+    return lambda n: Native(make(n))
+
+
+PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported | Native]]] = {
     "events": (8000, _events), "ranks": (48, _ranks), "streams": (1000, _streams), "threads": (1000, _threads),
     "groups": (2000, _groups), "collectives": (2000, _collectives), "names": (4000, _names),
-    "length of names": (20_000, _long_names), "depth of operators": (1000, _nested("cpu_op")),
+    "length of names": (20_000, _long_names), "long names": (500, _many_long_names),
+    "depth of operators": (1000, _nested("cpu_op")),
     "depth of annotations": (1000, _nested("user_annotation")),
     "depth of Python": (1000, _nested("python_function")), "steps": (1000, _steps), "flows": (4000, _flows),
     "files without rank": (100, _files), "devices": (500, _devices), "waits": (4000, _waits),
@@ -224,6 +241,7 @@ PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported]]] = {
     "exported events": (8000, _exported(_events)), "exported ranks": (192, _exported(_ranks)),
     "exported streams": (1000, _exported(_streams)), "exported names": (4000, _exported(_names)),
     "exported depth": (1000, _exported(_nested("user_annotation"))),
+    "packets": (8000, _native(_events)), "packets in one another": (1000, _native(_nested("cpu_op"))),
 }  # fmt: skip
 """By name: the smallest size of the whole grid, and the job of a size."""
 
@@ -241,10 +259,14 @@ def _written(job: Job, folder: Path) -> Path:
     return folder
 
 
-def _made(job: Job | Exported, folder: Path) -> Made:
+def _made(job: Job | Exported | Native, folder: Path) -> Made:
     if isinstance(job, Exported):
         folder.mkdir()
         exported(folder / "job.sqlite", job.job)
+    elif isinstance(job, Native):
+        folder.mkdir()
+        for rank, events in job.job.items():
+            (folder / f"rank-{rank}.pftrace").write_bytes(as_pftrace({"traceEvents": events}))
     else:
         _written(job, folder)
     loaded: list[hg.DependencyGraph] = []
@@ -358,6 +380,11 @@ def _round(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
     return seconds
 
 
+def _first(line: str, jobs: Mapping[int, Made]) -> dict[int, float]:
+    """Return the seconds of a command by size; those of reading are known."""
+    return {size: made.load_seconds for size, made in jobs.items()} if _loads(line) else _round(line, jobs)
+
+
 def _within_patience(line: str, made: Made) -> float:
     signal.setitimer(signal.ITIMER_PROF, _LONG_S)
     try:
@@ -381,7 +408,7 @@ class Growth(NamedTuple):
 
 
 def exponent(seconds: Mapping[int, float]) -> float:
-    """Return the power of the size that fits times, each less the first, which is that of start-up.
+    """Return the power of the size that fits times, each less the first, which is that of start-up; 0 for one size.
 
     Example:
         >>> round(exponent({1: 1.0, 10: 2.0, 20: 5.0, 40: 17.0}), 2)
@@ -390,9 +417,20 @@ def exponent(seconds: Mapping[int, float]) -> float:
     if math.inf in seconds.values():
         return math.inf
     (_, start), *larger = seconds.items()
-    floor = max(_SHORT_S, start / 10)
-    sizes, times = np.log([(size, max(took - start, floor)) for size, took in larger]).T
+    if len(larger) == 1:
+        return 0.0
+    sizes, times = np.log([(size, max(took - start, _floor(start))) for size, took in larger]).T
     return float(np.polyfit(sizes, times, 1)[0])
+
+
+def _floor(start: float) -> float:
+    """Return the seconds above start-up below which nothing is said."""
+    return max(_SHORT_S, start / 10)
+
+
+def _cannot_exceed(limit: float, start: float, took: float, times: Sequence[int]) -> bool:
+    """Return whether a command takes so little on the larger job that it cannot grow too fast from the smaller one."""
+    return len(times) == 2 and took - start <= _floor(start) * (times[1] / times[0]) ** limit
 
 
 def grown(
@@ -402,7 +440,8 @@ def grown(
     """Yield the growth of some commands over jobs of several times a share of a parameter's smallest size.
 
     Each runs once, and up to so often where it seems to grow too fast: a busy machine only makes times longer. Then the
-    small job is measured again too: of a start that seems long, a small size seems to add little.
+    small job is measured again too: of a start that seems long, a small size seems to add little. Of two sizes, the
+    smaller one is not measured where the larger one takes too little to say anything.
     """
     smallest, make = PARAMETERS[parameter]
 
@@ -413,11 +452,17 @@ def grown(
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         sizes = [max(2, int(smallest * share)) * each for each in times]
-        jobs = {size: _made(make(size), Path(folder, str(size))) for size in sizes}
+        made = cache(lambda size: _made(make(size), Path(folder, str(size))))
         for line in lines:
-            first = {size: made.load_seconds for size, made in jobs.items()} if _loads(line) else _round(line, jobs)
+            start = _start(line)
+            largest = _first(line, {sizes[-1]: made(sizes[-1])})
+            if _cannot_exceed(limit, start, largest[sizes[-1]], times):
+                yield Growth(line, {1: start, **largest})
+                continue
+            jobs = {size: made(size) for size in sizes}
+            smaller = _first(line, {size: jobs[size] for size in sizes[:-1]})
             measured = partial(_round, line, {1: _small(), **jobs})
-            yield Growth(line, least(measured, too_fast, runs, {1: _start(line), **first}))
+            yield Growth(line, least(measured, too_fast, runs, {1: start, **smaller, **largest}))
 
 
 def main() -> int:

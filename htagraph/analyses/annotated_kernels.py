@@ -10,8 +10,10 @@ import pandas as pd
 from htagraph.core.errors import check_choice
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import bound_times
 from htagraph.graph.selection import columns_of
 from htagraph.queries.attribution import annotation_of, names_of
+from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.recorded_events import device_annotations, narrowest
 
 __all__ = ["annotated_kernels"]
@@ -32,6 +34,7 @@ ANNOTATIONS = Table(
     Col("annotation", "str"),
     Col("count", "int64", "kernels, copies and memsets"),
     Col("total_us min_us max_us", doc="sum, least and greatest of the durations of the annotation's device work"),
+    UPPER_BOUND,
 )
 
 
@@ -71,10 +74,12 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
     })  # fmt: skip
     if by == "kernel":
         return table
-    return table.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
+    table["at_most_us"] = bound_times(graph)[rows] / 1000
+    sums = table.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
         count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
-        max_us=("duration_us", "max"),
+        max_us=("duration_us", "max"), at_most_us=("at_most_us", "sum"),
     )  # fmt: skip
+    return ANNOTATIONS.frame(sums if sums["at_most_us"].any() else sums.drop(columns="at_most_us"))
 
 
 def _over(graph: DependencyGraph) -> np.ndarray:

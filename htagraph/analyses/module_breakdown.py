@@ -14,7 +14,7 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
 from htagraph.queries.breakdowns import kind_words, time_by_owner
-from htagraph.queries.on_workers import by_class, over_ranks
+from htagraph.queries.on_workers import TOTAL_BOUND, UPPER_BOUND, by_class, over_ranks
 
 __all__ = ["module_breakdown"]
 
@@ -30,6 +30,8 @@ TABLE = Table(
     Col("device_us", doc="summed durations of this device work"),
     Col("device_total_us", doc="``device_us`` together with the modules inside"),
     Col("share_percent", doc="share of ``device_us`` in the sum over the rank's rows; NaN without device work"),
+    UPPER_BOUND,
+    TOTAL_BOUND,
     rank_by="device_us",
 )
 

@@ -15,7 +15,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
 from htagraph.queries.breakdowns import kind_words, time_by_owner
-from htagraph.queries.on_workers import or_summed, over_ranks
+from htagraph.queries.on_workers import TOTAL_BOUND, UPPER_BOUND, or_summed, over_ranks
 
 __all__ = ["operator_breakdown"]
 
@@ -31,6 +31,8 @@ TABLE = Table(
     Col("device_us", doc="summed durations of this device work"),
     Col("device_total_us", doc="``device_us`` together with the operators inside"),
     Col("share_percent", doc="share of ``device_us`` in the sum over the rank's rows; NaN without device work"),
+    UPPER_BOUND,
+    TOTAL_BOUND,
     rank_by="device_us",
 )
 

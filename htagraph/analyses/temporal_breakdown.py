@@ -14,8 +14,8 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import begins_of_devices
-from htagraph.graph.measures.own_time import Work, works_of
-from htagraph.queries.on_workers import rank_by_rank
+from htagraph.graph.measures.own_time import Work, bound_times, works_of
+from htagraph.queries.on_workers import UPPER_BOUND, rank_by_rank
 
 __all__ = ["temporal_breakdown"]
 
@@ -28,6 +28,7 @@ TABLE = Table(
         "computation_percent exposed_communication_percent exposed_memory_percent other_percent idle_percent",
         doc="each part's share of the window, NaN for an empty one",
     ),
+    UPPER_BOUND,
 )
 
 
@@ -86,6 +87,10 @@ def temporal_breakdown(
     for name, us in zip(_PARTS, times_of_parts, strict=True):
         columns[f"{name}_us"] = us
         columns[f"{name}_percent"] = 100 * us / np.where(window > 0, window, np.nan)
+    bound = bound_times(graph)
+    if bound.any():
+        at_most_us = {rank: float(bound[graph.activities.of_rank(rank)].sum()) / 1000 for rank in graph.ranks}
+        columns[UPPER_BOUND.names] = [at_most_us[rank] for rank in ranks]
     return TABLE.frame(columns)
 
 

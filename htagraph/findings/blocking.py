@@ -93,7 +93,7 @@ def _chart(results: Results, rows: Array) -> finding.Chart:
 
 
 BLOCKING = finding.Finding(
-    "blocking", needs=finding.JUDGES, when=_when, evidence=_evidence, advice=_advice,
+    "blocking", needs=finding.PREDICTS, when=_when, evidence=_evidence, advice=_advice,
     short=lambda claim: f"The host waits for its device in {finding.in_short(claim.about)} "
     f"({claim.facts['count']:,} times). Without these waits {finding.less_text(claim)}.",
     trial=lambda claim: finding.Trial(

@@ -15,7 +15,7 @@ from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     BarPart,
     Chart,
     Claim,
@@ -53,6 +53,7 @@ _ADVICE = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
     ),
+    "memory": "Copy less, or on a stream of its own while the device computes.",
     "other_work": (
         "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
         "another process or an unrecorded stream, probably had the device. A faster host gains nothing there."
@@ -335,6 +336,4 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding(
-    "bound", needs=JUDGES | {Part.PEERS}, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
-)
+BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

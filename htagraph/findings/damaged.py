@@ -4,15 +4,38 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import and_list, plural, ranks_text
 from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.waits import damaged_ranks
 
-__all__ = ["DAMAGED"]
+__all__ = ["DAMAGED", "cut_note"]
 
 _LACKS = {"cut": "cut short", "lost": "{} of the events lost", "work": "no device work for {} of the launches"}
 """What is wrong with a recording, by the word that `damaged_ranks` has for it."""
+
+
+def cut_note(graph: DependencyGraph) -> list[str]:
+    """Return the sentence on durations of device work that were cut at the next start; none where no duration was.
+
+    Example:
+        >>> import htagraph as hg
+        >>> cut_note(hg.load("data/demo"))
+        []
+    """
+    count = int(np.count_nonzero(upper_bounds(graph)))
+    if not count:
+        return []
+    durations = "1 duration of device work is" if count == 1 else f"{count:,} durations of device work are"
+    cut = "was cut" if count == 1 else "were cut"
+    return [
+        f"{durations} impossible and {cut} at the next start: devices are busy for at most the time that is shown, and "
+        "idle for at least that."
+    ]
 
 
 def _when(results: Results) -> list[Claim]:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place",
-    "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
-    "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches", "usual_us",
+    "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim", "Evidence",
+    "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure",
+    "less_text", "likely", "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches",
+    "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -173,6 +174,8 @@ MEASURES = frozenset({Part.DEVICE, Part.MEANING})
 """What a finding needs that states times of devices."""
 JUDGES = MEASURES | {Part.CALLS}
 """What a finding needs that weighs the time of devices against that of hosts."""
+PREDICTS = JUDGES | {Part.PEERS}
+"""The parts behind a finding on the bound of the job or the gain of a change: late ranks may set the pace."""
 
 
 class Finding(NamedTuple):

@@ -18,7 +18,7 @@ from htagraph.core.naming import BETWEEN_OPERATORS, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
-    JUDGES,
+    PREDICTS,
     Bar,
     Chart,
     Claim,
@@ -43,10 +43,10 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
+from htagraph.queries.host_time import has_long_pauses
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
@@ -55,7 +55,7 @@ from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "rows_that_gain"]
+__all__ = ["GAIN", "gain_name", "is_unknown", "rows_that_gain"]
 
 _NUMBER = re.compile(r"\d+")
 _WHAT = {
@@ -66,7 +66,7 @@ _WHAT = {
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
-    """Yield the rows of opportunities of which a gain may be claimed, best first."""
+    """Yield the rows of opportunities with a gain that may be claimed, best first."""
     bound = results.bound
     # then most of what an operator takes is no time of its own
     is_interrupted = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
@@ -78,6 +78,13 @@ def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
         yield row
 
 
+def is_unknown(results: Results, name: str) -> bool:
+    """Return whether a row of opportunities is time of which nothing shows what ran: no Python between operators."""
+    if name != BETWEEN_OPERATORS:
+        return False
+    return has_long_pauses(results.graph) or any(map(is_unrecorded, results.claims(BOUND.when)))
+
+
 def _when(results: Results) -> list[Claim]:
     claims = list[Claim]()
     for row in rows_that_gain(results):
@@ -86,8 +93,27 @@ def _when(results: Results) -> list[Claim]:
             break
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
-    more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
+    by_name = {claim.about: claim for claim in claims}
+    encloses = [_encloses(results.graph, claim.about, by_name.get(claim.facts["inside"])) for claim in claims]
+    more = [
+        {"around": claim.about in around, "most": claim is claims[0], "encloses": holds}
+        for claim, holds in zip(claims, encloses, strict=True)
+    ]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+
+
+def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
+    """Return whether activities of a name enclose activities that another claim is about, and never the reverse.
+
+    The time of a backward node may be a part of the time of all products, and yet the products run inside the node.
+    """
+    if other is None:
+        return False
+    acts = graph.activities
+    rows = names_that(lambda each: each == name, graph.names)[acts.name]
+    others = names_that(lambda each: each == other.about, graph.names)[acts.name]
+    holds = (graph.tree.inside(rows) & others).any()
+    return bool(holds and not (graph.tree.inside(others) & rows).any())
 
 
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
@@ -115,6 +141,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
+    rows = [row for row in rows if row.get("at_most_us", 0.0) < MOST * row["gain_us"]]  # else not known
     rows = [
         row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)
     ]
@@ -179,7 +206,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": _has_start_up(results, row),
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
-        "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
+        "unknown": is_unknown(results, name),
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
@@ -219,9 +246,11 @@ def _short(*claims: Claim) -> str:
     parts, steps = [], claims[0].facts["steps"]
     wholes = [each.about for each in claims]
     names = distinct([gain_name(each, wholes) for each in claims], wholes, LETTERS_IN_SHORT)
-    whole = {claim.about: f"; part of {name}" for claim, name in zip(claims, names, strict=True)}
+    whole = {claim.about: name for claim, name in zip(claims, names, strict=True)}
     for claim, name in zip(claims, names, strict=True):
-        part = whole.get(claim.facts.get("inside", ""), "")
+        name_around = whole.get(claim.facts.get("inside", ""), "")
+        how = "nearly all of it in" if claim.facts.get("encloses") else "part of"
+        part = f"; {how} {name_around}" if name_around else ""
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)}{part})"
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
         parts.append(f"{name}, {saved}{mostly}")
@@ -273,7 +302,7 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 
 
 def _trial(claim: Claim) -> Trial | None:
-    """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
+    """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
     facts = claim.facts
     if facts.get("started") or facts.get("unknown") or facts["around"]:  # nobody can halve first calls, or the unknown
         return None
@@ -282,9 +311,13 @@ def _trial(claim: Claim) -> Trial | None:
         return Trial(claim.figure, sentence, ("--fix-straggler", "auto"))
     if not facts["target"]:
         return None
-    name = gain_name(claim)
-    change = "A data loader twice as fast" if facts["loader"] else f"Half the time of {name}"
+    if facts["loader"]:
+        interval = likely(claim).removeprefix("; ")
+        range_text = f" ({interval})" if interval else ""
+        sentence = f"A data loader that keeps up {saves_text(claim)}{range_text}."
+        return Trial(claim.figure, sentence, ("--free-dataloader",))
     half_us = facts["half_us"]
+    change = f"Half the time of {gain_name(claim)}"
     return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
 
 
@@ -301,7 +334,7 @@ def _advice(*claims: Claim) -> str:
 
 GAIN = Finding(
     "gain",
-    needs=JUDGES | {Part.PEERS},
+    needs=PREDICTS,
     when=_when,
     short=_short,
     evidence=_evidence,

@@ -28,7 +28,7 @@ _UNKNOWN: Final = {
     Part.DEVICE: "What bounds the job, when its device is idle and what changes gain cannot be said",
     Part.HOST: "What the host does cannot be said",
     Part.CALLS: "Whether devices wait for the host cannot be said",
-    Part.PEERS: "What bounds the job cannot be said",
+    Part.PEERS: "What bounds the job, and what changes gain, cannot be said",
     Part.MEANING: "Nothing can be said of hosts and devices",
 }
 _OTHER_PROGRAM: Final = (

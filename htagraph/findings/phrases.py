@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from htagraph.core.arrays import in_runs
@@ -153,23 +154,53 @@ def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str
 
     Example:
         >>> distinct(["gemm…", "gemm…", "add"], ["gemm_with_32x32_tiles", "gemm_with_64x64_tiles", "add"], 12)
-        ['gemm…32x32_t', 'gemm…64x64_t', 'add']
+        ['gemm_…32x32_', 'gemm_…64x64_', 'add']
     """
-    alike: dict[str, list[str]] = {}
-    for text, whole in zip(texts, wholes, strict=True):
-        if whole not in alike.setdefault(text, []):
-            alike[text].append(whole)
-    shown: dict[tuple[str, str], str] = {}
-    for text, several in alike.items():
-        begin = next((at for at, letters in enumerate(zip(*several, strict=False)) if len(set(letters)) > 1), 0)
-        head = text[: room // 2].rstrip("…")
-        parts = [f"{head}…{whole[begin : begin + room - len(head) - 1]}" for whole in several]
-        if len(several) == 1:
-            parts = [text]
-        elif len(set(parts)) < len(several):
-            parts = [f"{text[: room - 4]} #{number}" for number in range(1, len(several) + 1)]
-        shown |= {(text, whole): part for whole, part in zip(several, parts, strict=True)}
-    return [shown[key] for key in zip(texts, wholes, strict=True)]
+    shown = dict(zip(wholes, texts, strict=True))
+    for most, before in _WAYS:
+        for several in _alike(shown):
+            shown |= zip(several, _differences(several, room, most, before), strict=True)
+    for several in _alike(shown):
+        for number, whole in enumerate(several, 1):
+            shown[whole] = f"{shown[whole][: room - 4]} #{number}"
+    return [shown[whole] for whole in wholes]
+
+
+_WAYS = ((1, 0.0), (1, 0.25), (1, 0.5), (2, 0.0), (2, 0.5), (3, 0.0), (3, 0.5))
+"""Ways to shorten names that look alike, tried in turn: how many places of difference are shown, and the share of the
+letters there that lie before the difference. Chosen: four places leave too few letters to each."""
+
+
+def _alike(shown: Mapping[str, str]) -> list[list[str]]:
+    """Return the texts that look the same, given the shown text of each one."""
+    groups: dict[str, list[str]] = {}
+    for whole, text in shown.items():
+        groups.setdefault(text, []).append(whole)
+    return [several for several in groups.values() if len(several) > 1]
+
+
+def _first_difference(first: str, second: str) -> int:
+    """Return the place of the first letter that differs between two texts."""
+    letters = enumerate(zip(first, second, strict=False))
+    return next((place for place, (a, b) in letters if a != b), min(len(first), len(second)))
+
+
+def _differences(several: Sequence[str], room: int, most: int, before: float) -> list[str]:
+    """Return for each of different texts its begin, and the letters around the first places of difference.
+
+    Args:
+        several: the texts.
+        room: letters of each result at most.
+        most: places of difference at most.
+        before: the share of the letters of a place that lie before the difference.
+    """
+    ordered = sorted(several)
+    places = {_first_difference(*pair) for pair in pairwise(ordered)}
+    chosen = sorted(places)[:most]
+    head = ordered[0][: min((room - 1) // (len(chosen) + 1), chosen[0])]
+    letters = max(1, (room - len(head)) // len(chosen) - 1)
+    begins = [max(len(head), place - int(before * letters)) for place in chosen]
+    return [head + "".join(f"…{whole[begin : begin + letters]}" for begin in begins) for whole in several]
 
 
 def steps_text(steps: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.findings.bound import BOUND, is_unrecorded
-from htagraph.findings.finding import JUDGES, Claim, Finding
+from htagraph.findings.finding import PREDICTS, Claim, Finding
 from htagraph.findings.results import Results
 from htagraph.graph.measures.ledger import Part
 
@@ -29,7 +29,7 @@ def _short(claim: Claim) -> str:
 
 RECORDED = Finding(
     "recorded",
-    needs=JUDGES | {Part.HOST},
+    needs=PREDICTS | {Part.HOST},
     when=_when,
     short=_short,
     is_caution=True,

@@ -7,13 +7,14 @@ from typing import Final
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES, MEASURES
+from htagraph.findings.finding import JUDGES, MEASURES, PREDICTS
 from htagraph.findings.incomplete import missing_parts
-from htagraph.findings.phrases import and_list
+from htagraph.findings.phrases import and_list, ranks_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
+from htagraph.queries.on_workers import rank_by_rank
 
-__all__ = ["NEEDS", "RECORDING", "limit_of", "recording_of"]
+__all__ = ["LACKING", "NEEDS", "RECORDING", "lacking_parts", "limit_of", "notes_on_ranks", "recording_of"]
 
 RECORDING = Table(
     "What the recording holds",
@@ -29,6 +30,12 @@ RECORDING = Table(
     Col("devices_listed devices_used", "int64", "devices in the header, and devices with recorded work"),
     Col("allocations", "int64", "samples of the allocator's counters"),
 )
+LACKING = Table(
+    "Parts that the recordings of ranks lack",
+    Col("rank", "int64"),
+    Col("part", "str", "the name of the missing part"),
+    Col("sentence advice", "str", "the figures that show the gap, and how to record the part"),
+)
 _OPERATORS: Final = MEASURES | {Part.HOST}
 NEEDS: Final = {
     "temporal_breakdown": MEASURES,
@@ -37,7 +44,7 @@ NEEDS: Final = {
     "launch_stats": JUDGES,
     "overlap": MEASURES,
     "stragglers, collectives": MEASURES,
-    "critical_path, what_if": JUDGES,
+    "critical_path, what_if": PREDICTS,
     "roofline, kernels by shape": _OPERATORS,
     "module_breakdown": _OPERATORS,
 }
@@ -75,3 +82,43 @@ def recording_of(graph: DependencyGraph) -> pd.DataFrame:
     for waited in ("sync", "sync_without_work"):
         table[f"{waited}_us"] = table[f"{waited}_ns"] / 1000
     return RECORDING.frame(table)
+
+
+@rank_by_rank
+def lacking_parts(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the parts that the recording of each rank lacks, read alone.
+
+    Workers read one rank at a time, so that other ranks are no missing part here.
+
+    Args:
+        graph: the job, or a job on workers.
+
+    Returns:
+        One row per rank and missing part, with the columns of `LACKING`.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(lacking_parts(hg.load("data/demo")))
+        0
+    """
+    rows = [
+        (rank, missing.lost.name, missing.sentence, missing.advice)
+        for missing in missing_parts(graph)
+        for rank in missing.ranks
+        if missing.lost != Part.PEERS
+    ]
+    return LACKING.frame(rows)
+
+
+def notes_on_ranks(lacking: pd.DataFrame) -> list[str]:
+    """Return the sentences on missing parts of ranks, one for each part, with the figures of the first rank.
+
+    Example:
+        >>> notes_on_ranks(LACKING.frame([(1, "DEVICE", "No work.", "Record."), (3, "DEVICE", "None.", "Record.")]))
+        ['On ranks 1 and 3: No work. Record.']
+    """
+    notes = []
+    for _, rows in lacking.groupby("part", sort=False):
+        first = rows.iloc[0]
+        notes.append(f"On {ranks_text(rows['rank'].tolist())}: {first['sentence']} {first['advice']}")
+    return notes

@@ -21,6 +21,7 @@ import pandas as pd
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name, sibling_names
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.findings.damaged import cut_note
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
@@ -28,7 +29,7 @@ from htagraph.findings.start_up import start_up_note
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
-from htagraph.queries.on_workers import UPPER_BOUND
+from htagraph.queries.on_workers import TOTAL_BOUND, UPPER_BOUND
 from htagraph.trace.readers import said_for
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def report_on(
         said = notes
     else:
         said = [*notes, *(sentence for sentence in sentences if sentence not in notes), *start_up_note(graph, command)]
+    said += cut_note(graph) if Part.DEVICE in needed else []
     said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
 
@@ -241,8 +243,15 @@ _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
 _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
-_WITH_BOUNDS = ("total_us", "mean_us", "min_us", "max_us")
-"""Columns of times that are upper bounds where a row has durations that were cut."""
+_TIMES = ("total_us", "mean_us", "min_us", "max_us", "device_us")
+_GAINS = ("time_us", "critical_us", "gain_us", "gain_if_halved_us", "gain_per_step_us")
+_BOUNDS = {
+    **dict.fromkeys((*_TIMES, *_GAINS), UPPER_BOUND.names),
+    "device_total_us": TOTAL_BOUND.names,
+}
+"""Columns of times → the column that says whether a row has durations that were cut: the time is an upper bound."""
+_HIDDEN = frozenset(_BOUNDS.values())
+"""Columns that signs stand for."""
 _MANGLED = re.compile(r"\b_Z\w+")
 """A name as the linker writes it, inside a text."""
 _COUNTS = (
@@ -280,6 +289,8 @@ _LEAST = (
     "last_rank", "segments", "blocks", "requested_bytes",
 )  # fmt: skip
 """Columns by their names that are left out first where a table does not fit; then numbers, the last but one first."""
+_SIGNS = {"computation": "≤ ", "idle": "≥ "}
+"""Signs of the parts of a rank's time where durations of kernels were cut: devices were busy for at most so long."""
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 _MAX_ROWS, _FEW_ROWS = 16, 4
 """Rows up to which a table of many ranks is shown whole, and rows of one that are shown with the medians. Chosen: a
@@ -309,7 +320,7 @@ class Column:
 def columns_of(frame: pd.DataFrame, wording: Wording) -> list[Column]:
     """Return a table's columns as text, with units in the headings and numbers as short as their reader needs."""
     headings = _HEADINGS | dict(wording.headings)
-    columns = [_column(frame, name, headings) for name in map(str, frame.columns) if name != UPPER_BOUND.names]
+    columns = [_column(frame, name, headings) for name in map(str, frame.columns) if name not in _HIDDEN]
     return [replace(each, ranks=each.name in wording.ranked) for each in columns]
 
 
@@ -347,9 +358,10 @@ def _bounded(cells: list[str], frame: pd.DataFrame, name: str) -> list[str]:
     A duration that was cut at the next start is at most as long as recorded; so are the sum, the mean and the ends of a
     row with a cut duration.
     """
-    if UPPER_BOUND.names not in frame or name not in _WITH_BOUNDS:
+    bound = _BOUNDS.get(name, "")
+    if bound not in frame:
         return cells
-    is_bound = frame[UPPER_BOUND.names] > 0
+    is_bound = frame[bound] > 0
     return [f"≤ {cell}" if bounded else cell for cell, bounded in zip(cells, is_bound, strict=True)]
 
 
@@ -539,8 +551,12 @@ def with_shares(table: pd.DataFrame) -> pd.DataFrame:
         if part == "other" and not table["other_us"].any():
             continue
         pairs = zip(table[f"{part}_us"], table[f"{part}_percent"], strict=True)
-        joined[f"{part} {unit} (%)"] = [
+        cells = [
             f"{short_number(us / scale)} ({share:.0f} %)" if math.isfinite(share) else short_number(us / scale)
             for us, share in pairs
         ]
+        sign = _SIGNS.get(part, "")
+        if sign and UPPER_BOUND.names in table:
+            cells = [sign * (us > 0) + cell for us, cell in zip(table[UPPER_BOUND.names], cells, strict=True)]
+        joined[f"{part} {unit} (%)"] = cells
     return joined

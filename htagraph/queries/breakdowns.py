@@ -13,7 +13,7 @@ from htagraph.core.arrays import Array, marked, run_starts
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import ancestors, deepest_first, depth_first
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import only_waiting
+from htagraph.graph.measures.own_time import bound_times, only_waiting
 
 __all__ = ["OwnerOf", "kind_words", "statistics", "time_by_owner"]
 
@@ -21,6 +21,8 @@ OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.i
 """Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
 _SUMMED = ("count", "host_us", "host_self_us", "device_count", "device_us", "device_total_us")
 """The figures of a group of owners."""
+_BOUNDS = ("at_most_us", "total_at_most_us")
+"""The parts of device times that are upper bounds, as their durations were cut; left out where no duration was."""
 
 
 def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -53,7 +55,8 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     Returns:
         One row per rank and group, and one per rank for what has no owner: ``rank`` (int64), ``owner`` (int64: an
         activity of the group, -1 for none), `_SUMMED` and ``share_percent``. Rows come by rank, most device time first,
-        then most self time, then by owner.
+        then most self time, then by owner. Device time that is an upper bound is part of the times, but neither of the
+        order nor of shares; `_BOUNDS` have this part, where any duration was cut.
     """
     acts = graph.activities
     ranks = np.array(graph.ranks, np.int64)
@@ -64,19 +67,42 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
     own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)
     self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
+    bound = np.bincount(of_device, bound_times(graph)[device], size).astype(np.int64)
     counts = np.bincount(of_device, minlength=size)
     owners, above = _owners(graph, owner_of, _asked(members, of_device, of_host))
     outermost, total = _outermost(owners, above, group), _with_inner(above, own)[owners]
-    table = pd.DataFrame({
-        "rank": acts.rank[owners].astype(np.int64), "group": group[owners], "owner": owners, "count": 1,
-        "host_us": np.where(outermost, acts.duration[owners], 0), "host_self_us": self_of[owners],
-        "device_count": counts[owners], "device_us": own[owners], "device_total_us": np.where(outermost, total, 0),
-    })  # fmt: skip
+    total_bound = _with_inner(above, bound)[owners]
+    table = pd.DataFrame(
+        {
+            "rank": acts.rank[owners].astype(np.int64),
+            "group": group[owners],
+            "owner": owners,
+            "count": 1,
+            "host_us": np.where(outermost, acts.duration[owners], 0),
+            "host_self_us": self_of[owners],
+            "device_count": counts[owners],
+            "device_us": own[owners],
+            "device_total_us": np.where(outermost, total, 0),
+            "at_most_us": bound[owners],
+            "total_at_most_us": np.where(outermost, total_bound, 0),
+        }
+    )
     rest = slice(len(acts), size)
-    nobodys = pd.DataFrame({
-        "rank": ranks, "group": -1, "owner": -1, "count": 0, "host_us": 0, "host_self_us": self_of[rest],
-        "device_count": counts[rest], "device_us": own[rest], "device_total_us": own[rest],
-    })  # fmt: skip
+    nobodys = pd.DataFrame(
+        {
+            "rank": ranks,
+            "group": -1,
+            "owner": -1,
+            "count": 0,
+            "host_us": 0,
+            "host_self_us": self_of[rest],
+            "device_count": counts[rest],
+            "device_us": own[rest],
+            "device_total_us": own[rest],
+            "at_most_us": bound[rest],
+            "total_at_most_us": bound[rest],
+        }
+    )
     nobodys = nobodys[(nobodys["host_self_us"] > 0) | (nobodys["device_count"] > 0)]
     return _grouped(pd.concat((table, nobodys), ignore_index=True))
 
@@ -130,10 +156,13 @@ def _outermost(owners: Array, above: Array, group: Array) -> Array:
 
 def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["rank", "group"]
-    table = rows.groupby(keys, as_index=False, sort=False).agg({"owner": "first"} | dict.fromkeys(_SUMMED, "sum"))
-    order = ["device_us", "host_self_us"]
+    summed = (*_SUMMED, *_BOUNDS)
+    table = rows.groupby(keys, as_index=False, sort=False).agg({"owner": "first"} | dict.fromkeys(summed, "sum"))
+    table["known_us"] = table["device_us"] - table["at_most_us"]
+    order = ["known_us", "host_self_us"]
     table = table.sort_values(["rank", *order, "owner"], ascending=[True, False, False, True], ignore_index=True)
-    busy = table.groupby("rank")["device_us"].transform("sum")
-    table["share_percent"] = 100 * table["device_us"] / busy.where(busy > 0)
-    of_time = [column for column in _SUMMED if column.endswith("_us")]
-    return table.drop(columns="group").assign(**{column: table[column] / 1000 for column in of_time})
+    busy = table.groupby("rank")["known_us"].transform("sum")
+    table["share_percent"] = 100 * table["known_us"] / busy.where(busy > 0)
+    of_time = [column for column in summed if column.endswith("_us")]
+    table = table.drop(columns=["group", "known_us"]).assign(**{column: table[column] / 1000 for column in of_time})
+    return table if table["at_most_us"].any() else table.drop(columns=list(_BOUNDS))

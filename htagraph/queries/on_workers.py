@@ -13,6 +13,7 @@ from htagraph.core.tables import Col
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
+    "TOTAL_BOUND",
     "UPPER_BOUND",
     "JobOnWorkers",
     "by_class",
@@ -29,7 +30,19 @@ _KEYS = ("on", "kind", "name", "input_dims")
 """Columns that name a row of a breakdown, beside its rank."""
 UPPER_BOUND = Col("at_most_us", doc="the part of the time that is an upper bound: durations that were cut", maybe=True)
 """The column of a breakdown that has durations which were cut at the next start; ``total_us`` includes this part."""
-_SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "device_us", "device_total_us", "at_most_us")
+TOTAL_BOUND = Col("total_at_most_us", doc="the part of ``device_total_us`` that is an upper bound", maybe=True)
+"""The column of a breakdown by owner, beside `UPPER_BOUND`: that column is about the owner's own work."""
+_SUMMED = (
+    "count",
+    "total_us",
+    "host_us",
+    "host_self_us",
+    "device_count",
+    "device_us",
+    "device_total_us",
+    "at_most_us",
+    "total_at_most_us",
+)
 
 
 class JobOnWorkers(Protocol):
@@ -124,7 +137,7 @@ def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
         merged.insert(len(keys) + 3, "mean_us", merged["total_us"] / merged["count"])
     if "at_most_us" in table:
         merged["known_us"] = known_us(merged)
-        order = ["known_us"]
+        order[0] = "known_us"
     merged["share_percent"] = 100 * merged[order[0]] / (merged[order[0]].sum() or float("nan"))
     merged = merged.sort_values(order, ascending=False, kind="stable", ignore_index=True)
     return merged.drop(columns="known_us", errors="ignore")
@@ -137,7 +150,8 @@ def known_us(table: pd.DataFrame) -> pd.Series[float]:
         >>> known_us(pd.DataFrame({"total_us": [9.0, 5.0], "at_most_us": [8.0, 0.0]})).tolist()
         [1.0, 5.0]
     """
-    return table["total_us"] - table["at_most_us"] if "at_most_us" in table else table["total_us"]
+    total_us = table["device_us"] if "device_us" in table else table["total_us"]
+    return total_us - table["at_most_us"] if "at_most_us" in table else total_us
 
 
 def by_class(table: pd.DataFrame) -> pd.DataFrame:
@@ -149,7 +163,10 @@ def by_class(table: pd.DataFrame) -> pd.DataFrame:
     """
     bare = table["name"].str.replace(r"_\d+$", "", regex=True)
     sums = ["count", "host_self_us", "device_count", "device_us"]
+    sums += ["at_most_us"] if "at_most_us" in table else []
     named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
     classes = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
-    classes["share_percent"] = 100 * classes["device_us"] / (classes["device_us"].sum() or float("nan"))
-    return classes.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
+    classes["known_us"] = known_us(classes)
+    classes["share_percent"] = 100 * classes["known_us"] / (classes["known_us"].sum() or float("nan"))
+    classes = classes.sort_values(["known_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
+    return classes.drop(columns="known_us")

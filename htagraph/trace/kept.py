@@ -14,8 +14,8 @@ from htagraph.trace.remote import TracePath
 
 __all__ = [
     "HOUR_NS", "MAX_NS", "MOST_FRAMES", "REAL_ID_SHARE", "YEAR_NS", "Extent", "Extents", "FirstOf", "Frames",
-    "Launches", "Sieve", "Survey", "Windows", "extent_of", "merged", "overlaps", "refuse_out_of_range", "shifted",
-    "valid",
+    "Launches", "Sieve", "Survey", "Windows", "extent_of", "is_possible", "merged", "overlaps", "refuse_out_of_range",
+    "shifted", "valid",
 ]  # fmt: skip
 
 _SECOND_NS = 1_000_000_000
@@ -139,6 +139,11 @@ def valid(table: Events, extent: Extent) -> Events:
     """Return the events without those whose times are known errors of CUPTI and XPU: 0, hours early, or centuries."""
     good = extent.holds(table.start, table.duration)
     return table if good.all() else table.take(good)
+
+
+def is_possible(times: Array) -> Mask:
+    """Return whether each time, ns, is so far from the ends of int64 that the sum of two times fits; as a mask."""
+    return (times > -MAX_NS) & (times < MAX_NS)
 
 
 def refuse_out_of_range(extent: Extent, base: int, path: TracePath, what: str) -> None:

@@ -16,8 +16,10 @@ from htagraph.core.computing import ahead, threads_for
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import unrecorded_host
+from htagraph.graph.measures.own_time import bound_times
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import OwnTime, State, checked, initial
 from htagraph.whatif.candidates import Baseline, Candidate, candidates, target_of, time_of
@@ -59,6 +61,7 @@ TABLE = Table(
     ),
     Col("note", "str", "what the time includes"),
     Col("inside", "str", "name of the smallest row that contains the target; empty for none"),
+    UPPER_BOUND,
     rank_by="gain_us",
 )
 
@@ -104,7 +107,7 @@ def opportunities(
         curve: factors for which the gain is given as well, 0.5 for twice as fast.
 
     Returns:
-        One row per candidate that gains anything, best first: {columns}.
+        One row per candidate that gains anything, best first, durations that were cut apart: {columns}.
 
     Raises:
         SelectionError: `top` or a factor is negative.
@@ -118,9 +121,10 @@ def opportunities(
     checked(top, "top")
     factors = {f"gain_at_{100 * checked(factor, 'curve'):g}_us": float(factor) for factor in curve}
     kinds = {name: kind for name, kind in TABLE.types.items() if not name.startswith("gain_at_")}
-    ends = {name: kinds.pop(name) for name in ("note", "inside")}
+    ends = {name: kinds.pop(name) for name in ("note", "inside", UPPER_BOUND.names)}
     kinds |= dict.fromkeys(factors, "float64") | ends
     baseline, steps = Baseline(initial(graph)), gain_steps(graph)
+    bound = np.append(bound_times(graph), 0)  # the last one is for edges of no activity
     rows = []
     best = _best(baseline, top)
     for at, tried in enumerate(best):
@@ -129,23 +133,40 @@ def opportunities(
             column: float(gain if factor == 0 else baseline.gain(time, factor)) / 1000
             for column, factor in factors.items()
         }
-        rows.append({
-            "what": candidate.what, "name": candidate.name,
-            "target": criteria_text(target_of(baseline.state, candidate, time)),
-            "time_us": tried.total / 1000, "critical_us": baseline.on_path(time) / 1000,
-            **_gained(baseline, gain, time, steps), **gains, "note": candidate.note,
-            "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
-        })  # fmt: skip
-    rows = sorted([*rows, *straggler_gain(baseline, factors, steps)], key=lambda row: -row["gain_us"])[:top]
-    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+        rows.append(
+            {
+                "what": candidate.what,
+                "name": candidate.name,
+                "target": criteria_text(target_of(baseline.state, candidate, time)),
+                "time_us": tried.total / 1000,
+                "critical_us": baseline.on_path(time) / 1000,
+                **_gained(baseline, gain, time, steps),
+                **gains,
+                "note": candidate.note,
+                "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
+                "at_most_us": float(bound[graph.edges.activity[time.edges]].sum()) / 1000,
+            }
+        )
+    rows = sorted([*rows, *straggler_gain(baseline, factors, steps)], key=_known_gain_us, reverse=True)[:top]
+    table = pd.DataFrame(rows, columns=list(kinds))
+    table = table.fillna({"at_most_us": 0.0}).astype(kinds)
+    if table["at_most_us"].any():
+        return table
+    return table.drop(columns="at_most_us")
+
+
+def _known_gain_us(row: Mapping[str, Any]) -> float:
+    """Return the gain of a row without durations that were cut at the next start, whose true length is unknown."""
+    return float(max(row["gain_us"] - row.get("at_most_us", 0.0), 0.0))
 
 
 def _gained(baseline: Baseline, gain: int, changed: OwnTime | State, steps: int) -> dict[str, float]:
     """Return a gain in ns as the columns that state it; `changed` is the time that is none, or the job as it is."""
     return {
-        "gain_us": gain / 1000, "gain_percent": 100 * gain / baseline.makespan,
+        "gain_us": gain / 1000,
+        "gain_percent": 100 * gain / baseline.makespan,
         "gain_per_step_us": baseline.gained_per_step(changed) / 1000 if steps > 1 else gain / 1000 if steps else np.nan,
-    }  # fmt: skip
+    }
 
 
 def _best(baseline: Baseline, top: int) -> list[_Tried]:
@@ -227,10 +248,14 @@ def straggler_gain(baseline: Baseline, factors: Mapping[str, float], steps: int)
         part = replace(state, lag=fixed.lag + next(more), gap=fixed.gap + next(more))
         gains[column] = baseline.gained(part) / 1000
     row = {
-        "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",
+        "what": "straggler",
+        "name": f"rank {rank} beyond its peers'",
+        "target": "",
         "time_us": float(lag.sum() + gap.sum()) / 1000,
         "critical_us": float(lag[edges].sum() + gap[vertices].sum()) / 1000,
-        **_gained(baseline, gain, fixed, steps), **gains,
-        "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}", "inside": "",
-    }  # fmt: skip
+        **_gained(baseline, gain, fixed, steps),
+        **gains,
+        "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}",
+        "inside": "",
+    }
     return [row]

@@ -50,3 +50,12 @@ def test_a_shortened_text_keeps_both_ends(text: str, room: int) -> None:
         assert text.endswith(tail)
         assert len(short) == room
         assert abs(len(head) - len(tail)) <= 1
+
+
+def test_names_of_several_groups_are_told_apart_by_letters_and_not_by_numbers() -> None:
+    words = ("copy_add_clamp", "copy_add_cat_clamp", "add_native_layer_norm", "add_native_layer_norm_round")
+    wholes = [f"triton_red_fused_{word}_{number}_0d1d2d3d4d{'5d' * number}e" for word in words for number in range(4)]
+    shown = distinct([shortened(whole, 33) for whole in wholes], wholes, 33)
+    assert len(set(shown)) == len(shown)
+    assert max(map(len, shown)) <= 33
+    assert not [text for text in shown if "#" in text]

@@ -24,7 +24,7 @@ from types import FrameType
 import htagraph as hg
 from htagraph.queries.skeleton_bytes import to_bytes
 from tests.fuzz.mutations import mutated
-from tests.fuzz.sound_events import FORMS, damaged, losses, written
+from tests.fuzz.sound_events import ALL_FORMS, damaged, file_name, losses, written
 from tests.fuzz.targets import Refused, try_file
 from tests.guard.allocator import guard
 
@@ -77,7 +77,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < until:
             if draw.random() < _SOUND_SHARE:
-                name, data, kind = _sound_tried(Path(folder) / "rank-0.json", draw)
+                name, data, kind = _sound_tried(Path(folder), draw)
             else:
                 name, whole = draw.choice(inputs)
                 data = mutated(whole, draw)
@@ -106,17 +106,18 @@ def _tried(path: Path, data: bytes) -> str:
     return ""
 
 
-def _sound_tried(path: Path, draw: random.Random) -> tuple[str, bytes, str]:
+def _sound_tried(folder: Path, draw: random.Random) -> tuple[str, bytes, str]:
     """Return the form of a file, its content once damaged, and a failure if sound events are lost without a word."""
-    form = draw.choice(sorted(FORMS))
-    data = damaged(written(form).text, draw, draw.choice((1, 2, 4, 8)))
+    form = draw.choice(sorted(ALL_FORMS))
+    data = damaged(written(form), draw, draw.choice((1, 2, 4, 8)))
+    name = f"{form}{Path(file_name(form)).suffix}"
     try:
-        found = losses(form, data, path)
+        found = losses(form, data, folder / file_name(form))
     except Exception as error:  # noqa: BLE001 - as in `_tried`
-        return f"{form}.json", data, f"{type(error).__name__} in a damaged file: {str(error)[:80]}"
+        return name, data, f"{type(error).__name__} in a damaged file: {str(error)[:80]}"
     if found.refused:
-        return f"{form}.json", data, "refused"
-    return f"{form}.json", data, f"sound events lost without a word: {found}" if found.is_silent else ""
+        return name, data, "refused"
+    return name, data, f"sound events lost without a word: {found}" if found.is_silent else ""
 
 
 def _keep(folder: Path, kinds: Counter[str], kind: str, name: str, data: bytes, case: int) -> None:

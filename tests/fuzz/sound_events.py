@@ -1,6 +1,7 @@
 """Damaged files of which is known, from their bytes alone, which events are sound: each must be read, or reported lost.
 
-The oracle parses nothing that is damaged: an event is sound if the bytes that were written for it are in the file.
+The oracle parses nothing that is damaged: an event is sound if the bytes that were written for it are in the file. The
+same holds for samples of counters. Perfetto's packets are written in JSON's place by one of the forms.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.damage import END, Json, call, document, issues, kernel, kineto_text, op, read
+from htagraph.simulate.next_json import Dialect
+from htagraph.simulate.next_pftrace import as_pftrace
+from htagraph.trace.pftrace.samples import samples
+from tests.damage import BASE_NS, END, Json, call, document, issues, kernel, kineto_text, op, read
 
-__all__ = ["FORMS", "Losses", "Written", "damaged", "losses", "written"]
+__all__ = ["ALL_FORMS", "FORMS", "NATIVE", "Losses", "Written", "damaged", "file_name", "losses", "written"]
 
 _ROUNDS = 66
 """Operators, launches and kernels of a file, of each. Chosen: what follows damage is most of the file."""
@@ -23,21 +27,34 @@ _PLACES = ("name", "cat", "ph", "ts")
 
 
 class Written(NamedTuple):
-    """A healthy file, and the bytes of each of its events."""
+    """A healthy file, and the bytes of each of its events and samples."""
 
     text: bytes
-    events: dict[int, bytes]
-    """By their start in nanoseconds, which no two share."""
+    events: dict[int, tuple[bytes, ...]]
+    """By their start in nanoseconds, which no two share; a slice of Perfetto's has a begin and an end."""
+    durations: dict[int, int]
+    """Of events, by their start."""
+    samples: dict[int, bytes]
+    """By their time in nanoseconds, which no two share."""
+    header: int
+    """Where what is said of all events begins."""
+    first: int
+    """Where the events begin."""
 
 
 class Losses(NamedTuple):
     """What became of the sound events of a damaged file."""
 
     sound: int
+    """Events and samples."""
     missing: int
     reported: int
     refused: str = ""
     """Why the file was refused, if it was."""
+    wrong: int = 0
+    """Sound events that were read with another duration."""
+    uncertain: int = 0
+    """Events of which is reported that their duration may be wrong."""
 
     @property
     def is_silent(self) -> bool:
@@ -73,20 +90,78 @@ FORMS: dict[str, Callable[[list[Json]], str]] = {
 """The same events as writers put them into text."""
 
 
+NATIVE = "pftrace"
+"""The form of Perfetto's packets."""
+ALL_FORMS = (*FORMS, NATIVE)
+
+
+def file_name(form: str) -> str:
+    """Return the name of a file in one of `ALL_FORMS`."""
+    return "rank-0.pftrace" if form == NATIVE else "rank-0.json"
+
+
 @cache
 def written(form: str) -> Written:
-    """Return a healthy file in one of `FORMS`."""
+    """Return a healthy file in one of `ALL_FORMS`."""
+    if form == NATIVE:
+        return _written_packets()
     text = FORMS[form](_events())
-    decoder, events = json.JSONDecoder(), {}
+    decoder, durations = json.JSONDecoder(), {}
+    events: dict[int, tuple[bytes, ...]] = {}
     at = text.index("[", text.index('"traceEvents"')) + 1
     while (at := text.find("{", at)) >= 0:
         event, end = decoder.raw_decode(text, at)
         if event["ph"] == "X":
-            events[round(1000 * event["ts"])] = text[at:end].encode()
+            start = round(1000 * event["ts"])
+            events[start] = (text[at:end].encode(),)
+            durations[start] = round(1000 * event["dur"])
         at = end
         if text[at:].lstrip().startswith("]"):
             break
-    return Written(text.encode(), events)
+    first = text.index('"traceEvents"') + len('"traceEvents":   [')
+    return Written(text.encode(), events, durations, {}, text.index('"baseTime') - 100, first)
+
+
+def _written_packets() -> Written:
+    made = _events()
+    for event in made[:-1]:
+        event["dur"] = min(event["dur"], 27)  # no operator begins where another one ends
+    moments = [1000 + 10 * place + 3.5 for place in range(0, len(made), 3)]
+    samples = [("power", 0, moment, 1.0 * place) for place, moment in enumerate(moments)]
+    text = as_pftrace({"baseTimeNanoseconds": BASE_NS, "traceEvents": made}, Dialect(samples=samples))
+    by_time: dict[int, bytes] = {}
+    at = 0
+    while at < len(text):
+        size, start = _length(text, at + 1)
+        body = text[start : start + size]
+        if body.startswith(b"\x40"):  # the time of a packet; those about tracks and names have none
+            time, _ = _length(body, 1)
+            by_time.setdefault(time - BASE_NS, text[at : start + size])
+        at = start + size
+    events: dict[int, tuple[bytes, ...]] = {}
+    durations = {}
+    for event in made:
+        if event["ph"] == "X":
+            begin = round(1000 * event["ts"])
+            durations[begin] = round(1000 * event["dur"])
+            end = begin + durations[begin]
+            on_device = event["cat"] == "kernel"
+            events[begin] = (by_time[begin],) if on_device else (by_time[begin], by_time[end])
+    found = {round(1000 * moment): by_time[round(1000 * moment)] for moment in moments}
+    first = min(text.index(packet) for packet in found.values())
+    first = min(first, *(text.index(packets[0]) for packets in events.values()))
+    return Written(text, events, durations, found, 0, first)
+
+
+def _length(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at a place, in groups of seven bits, and the place behind it."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
 
 
 _SIZES = (1, 3, 10, 60, 200, 900)
@@ -96,10 +171,10 @@ _PIECES = (
 )  # fmt: skip
 
 
-def damaged(text: bytes, draw: random.Random, times: int) -> bytes:
-    """Return a text with so many damages in its events, or, of some files, in the header too."""
-    first = text.index(b'"traceEvents"') + len(b'"traceEvents":   [')
-    first = first if draw.random() < 0.9 else text.index(b'"baseTime') - 100
+def damaged(healthy: Written, draw: random.Random, times: int) -> bytes:
+    """Return a file's text with so many damages in its events, or, of some files, in the header too."""
+    text = healthy.text
+    first = healthy.first if draw.random() < 0.9 else healthy.header
     for _ in range(times):
         text = draw.choice(_DAMAGES)(text, draw, draw.randrange(first, len(text)))
     return text
@@ -142,26 +217,55 @@ def _cut(text: bytes, draw: random.Random, at: int) -> bytes:
 
 
 _DAMAGES = (_deleted, _inserted, _flipped, _without_lines, _repeated, _zeroed, _overwritten, _cut)
-_LOSSES = ("event_unreadable", "phase_missing")
-"""Codes of issues that say of events that they were not read."""
+_LOSSES = {
+    "event_unreadable",
+    "phase_missing",
+    # of Perfetto's packets:
+    "begin_unpaired",
+    "bytes_unreadable",
+    "clock_unknown",
+    "end_unpaired",
+    "packet_not_read",
+    "packet_unreadable",
+    "phase_unknown",
+    "time_corrupt",
+    "time_outlier",
+    "truncated",
+}
+"""Codes of issues that say of events or packets that they were not read."""
 
 
 def losses(form: str, data: bytes, path: Path) -> Losses:
-    """Return what became of the sound events of a damaged file, written to a path.
+    """Return what became of the sound events and samples of a damaged file, written to a path.
 
     Raises:
         Exception: whatever reading raises, but for a refusal.
     """
     from htagraph.core.errors import TraceError
 
-    sound = [start for start, event in written(form).events.items() if event in data]
+    healthy = written(form)
+    events = [start for start, pieces in healthy.events.items() if all(piece in data for piece in pieces)]
+    sampled = [start for start, piece in healthy.samples.items() if piece in data]
+    sound = len(events) + len(sampled)
     path.write_bytes(data)
     try:
         trace = read(path)
+        times = samples(trace)["start"].tolist() if sampled else []
     except TraceError as error:
-        return Losses(len(sound), len(sound), 0, str(error))
-    starts = set(trace.events.start.tolist())
+        return Losses(sound, sound, 0, str(error))
     base = trace.facts.base_ns or 0  # damage may have changed it
-    missing = sum(not {start, start + base} & starts for start in sound)
+    read_events = dict(zip(trace.events.start.tolist(), trace.events.duration.tolist(), strict=True))
+    missing = wrong = 0
+    for start in events:
+        durations = [read_events[time] for time in _moments(start, base) if time in read_events]
+        missing += not durations
+        wrong += bool(durations) and healthy.durations[start] not in durations
+    missing += sum(_moments(start, base).isdisjoint(times) for start in sampled)
     found = issues(trace)
-    return Losses(len(sound), missing, sum(found.get(code, 0) for code in _LOSSES))
+    reported = sum(count for code, count in found.items() if code in _LOSSES)
+    return Losses(sound, missing, reported, wrong=wrong, uncertain=found.get("end_uncertain", 0))
+
+
+def _moments(start: int, base: int) -> set[int]:
+    """Return the moments that a start may be read as; `base` is when the file says that times begin, maybe damaged."""
+    return {start, start + base, start + BASE_NS}

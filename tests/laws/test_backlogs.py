@@ -17,7 +17,7 @@ from htagraph.findings.device_idle import device_use
 from htagraph.findings.results import Results
 from htagraph.queries.path_segments import bound_of
 from tests.reach import SHARED
-from tests.strategies import COMPUTE, Json, kernel, launch, load, op
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
 WORK = {"kernel", "gpu_memcpy", "gpu_memset"}
 DEEP = [
@@ -109,3 +109,48 @@ def test_a_recording_cut_where_its_queue_is_deep_is_bound_by_its_device(path: Pa
     head = bound_of(results.path).shares.get("head", 0.0) * results.path.makespan_ns / 100_000
     assert head == pytest.approx(earlier_us, rel=0.25) or results.head_ns == 0
     assert "busy" in device_use(results)
+
+
+@st.composite
+def first_waits(draw: st.DrawFn) -> tuple[list[Json], float, float]:
+    """Return a job whose host first waits for earlier work, when the work is over, and how long its kernels run, µs."""
+    over = draw(st.integers(2_000, 90_000))
+    at = draw(st.integers(5, 400))
+    count = draw(st.integers(12, 40))
+    name = draw(st.sampled_from(["cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize"]))
+    copied: list[Json] = []
+    asked = draw(st.sampled_from(["sync", "item", "copy"]))
+    if asked != "sync":
+        lasts = over + 12 - at if asked == "copy" else 4
+        copied = [runtime("cudaMemcpyAsync", at, lasts, 900), kernel("Memcpy DtoH (Device -> Pageable)", over, 2, 900)]
+        copied[1]["cat"] = "gpu_memcpy"
+        copied[1]["args"]["bytes"] = 8
+    waits = [runtime(name, at + 6, over + draw(st.integers(6, 12)) - at - 6)] if asked != "copy" else []
+    outer = [op("aten::item", at - 3, over + 20 - at)] if draw(st.booleans()) else []
+    events = [*outer, *copied, *waits]
+    device = over + 40
+    lasts_us = draw(st.lists(st.integers(40, 300), min_size=count, max_size=count))
+    for number, length in enumerate(lasts_us):
+        begun = over + 25 + 10 * number
+        device = max(device, begun + 7)
+        events += [launch(begun, 4, number + 1), kernel(COMPUTE, device, length, number + 1)]
+        device += length + 1
+    return events, over, sum(lasts_us)
+
+
+@given(first_waits())
+@settings(max_examples=40)
+def test_a_host_that_waits_for_earlier_work_is_not_what_bounds_the_job(job: tuple[list[Json], float, float]) -> None:
+    events, over, busy = job
+    graph = load(events)
+    path = hg.critical_path(graph)
+    first = min(event["ts"] for event in events)
+    whole = (graph.time.max() - graph.origin_ns) / 1000
+    assert hg.replay(graph).max_error_ns == 0
+    assert bound_of(path).cause == "computation"
+    (row,) = hg.temporal_breakdown(graph).to_dict("records")
+    assert row["window_us"] == pytest.approx(whole - over + first, abs=60)
+    assert row["computation_us"] == pytest.approx(busy, abs=1)
+    if over > 0.1 * whole:
+        assert bound_of(path).shares["head"] == pytest.approx(100 * (over - first) / whole, abs=2)
+    assert hg.what_if(graph).infinite_host().run().saved_ns < 600_000

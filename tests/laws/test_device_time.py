@@ -13,12 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GapKind
 from htagraph.core.errors import TraceError
+from htagraph.core.kinds import ABSENT_IN_COMPLETE_TRACES
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of, first_step, sentences
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
@@ -35,6 +37,13 @@ CASES = sorted((SHARED.parent / "cases").rglob("*.json*"))
 """Small jobs and recordings with known faults; none where the folder is absent."""
 NEXT = sorted((SHARED.parent / "next_profiler").glob("*/*.json.gz"))
 TRACES = [*JOBS, *(path for path in (*CASES, *NEXT) if ".pickle" not in path.name)]
+OTHER_FORMATS = [
+    *sorted((SHARED.parent / "nsys").glob("*.sqlite.gz")),
+    *sorted(path.parent for path in (SHARED.parent / "next_profiler").glob("*/rank-0.pftrace")),
+]
+"""Exports of Nsight Systems, and folders of Perfetto's native format."""
+CPU_PAIRS = sorted((SHARED.parent / "real_pairs").glob("data*/*/[AB]1"))
+"""Folders of jobs without a device."""
 LONG_PAUSE_NS = 20_000
 """A device pauses for less between two kernels of a stream (0.5 to 3 µs; 15 µs where a profiler serializes)."""
 
@@ -95,7 +104,7 @@ def blamed_while_busy(graph: DependencyGraph) -> int:
     for before, vertex in zip(path.vertices[:-1].tolist(), path.vertices[1:].tolist(), strict=True):
         gap = int(graph.gap[vertex])
         works = busy(graph).get(int(rank_of[vertex >> 1]))
-        if not gap or works is None or not GapKind(int(graph.gap_kind[vertex])).is_unexplained:
+        if not gap or works is None or graph.gap_kind[vertex] not in ABSENT_IN_COMPLETE_TRACES:
             continue
         begin = int(graph.time[before])
         end = int(graph.time[vertex])
@@ -121,7 +130,7 @@ def longest_pause(graph: DependencyGraph) -> int:
 def opened(path: Path) -> DependencyGraph:
     """Return the graph of a job; the test is skipped where no such thing is in the file."""
     try:
-        return graph_of(path)
+        return hg.load(path) if path in OTHER_FORMATS else graph_of(path)
     except TraceError as error:
         pytest.skip(str(error)[:80])
 
@@ -134,7 +143,9 @@ def hold(graph: DependencyGraph) -> None:
     assert hg.replay(graph).max_error_ns == 0
 
 
-every_job = pytest.mark.parametrize("path", TRACES, ids=lambda path: label(path) if path in JOBS else path.stem)
+every_job = pytest.mark.parametrize(
+    "path", [*TRACES, *OTHER_FORMATS], ids=lambda path: label(path) if path in JOBS else path.stem
+)
 
 
 @pytest.mark.slow
@@ -156,6 +167,40 @@ def test_no_time_of_a_working_device_is_unexplained_in_drawn_jobs(events: list[J
 def test_no_time_of_a_working_device_is_unexplained_in_simulated_jobs(regime: str, tmp_path: Path) -> None:
     simulate(REGIMES[regime]()).write(tmp_path, truth=False)
     hold(hg.load(tmp_path))
+
+
+def paused_while_busy(graph: DependencyGraph) -> int:
+    """Return for how long pauses of whole devices cover recorded work of the same device, ns."""
+    work: dict[tuple[int, int], list[Interval]] = defaultdict(list)
+    for row in graph.select(kind=["computation", "communication", "memory"]).activities.tolist():
+        lane = graph.lanes[graph.activities.lane[row]]
+        if graph.activities.on_device[row]:
+            work[lane.rank, lane.device].append((int(graph.time[2 * row]), int(graph.time[2 * row + 1])))
+    stretches = {place: union(intervals) for place, intervals in work.items()}
+    pauses = graph.device_pauses
+    covered = 0
+    for row in range(len(pauses)):
+        rank, device = pauses.places[pauses.place[row]].tolist()
+        begin = int(pauses.begin[row])
+        covered += common(stretches.get((rank, device), []), begin, begin + int(pauses.length[row]))
+    return covered
+
+
+@pytest.mark.slow
+@every_job
+def test_no_time_of_a_working_device_is_a_pause(path: Path) -> None:
+    graph = opened(path)
+    assert paused_while_busy(graph) <= 2 * len(graph.device_pauses)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CPU_PAIRS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_no_time_of_a_working_thread_is_unexplained(path: Path) -> None:
+    graph = hg.load(path)
+    vertices = hg.critical_path(graph).vertices
+    unexplained = vertices[(graph.gap[vertices] > 0) & np.isin(graph.gap_kind[vertices], ABSENT_IN_COMPLETE_TRACES)]
+    at_work = graph.edges.activity[graph.binding[unexplained]]
+    assert (at_work < 0).all(), "an operator ran meanwhile"
 
 
 def alone_at_work(graph: DependencyGraph, since: int = 0) -> int:

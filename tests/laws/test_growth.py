@@ -27,8 +27,10 @@ that runs other tests varies by a third. Doubled, nothing fails."""
 FIRST = list({line.split()[0]: line for line in reversed(commands())}.values())
 """One command of each verb."""
 _READ_FILES = [line for line in FIRST if line.split()[0] in ("load", "roofline", "report")]
-"""What reads the files of a job: at first, and again for arguments. The graph of an export is that of the same job in
-JSON, which every verb is measured on."""
+"""What reads the files of a job: at first, and again for arguments. The graph of another format is that of the same job
+in JSON, which every verb is measured on."""
+_OTHER_FORMATS = ("exported", "packets")
+"""How the names of parameters of jobs in other formats than JSON begin."""
 
 
 def test_every_verb_of_a_job_is_measured() -> None:
@@ -39,6 +41,7 @@ def test_an_exponent_is_that_of_what_the_size_adds() -> None:
     assert exponent({1: 1.0, 10: 2.0, 20: 5.0, 40: 17.0}) == pytest.approx(2)
     assert exponent({1: 1.0, 10: 1.01, 20: 1.02, 40: 1.04}) == pytest.approx(0)
     assert exponent({1: 1.0, 10: 2.0, 20: math.inf}) == math.inf
+    assert exponent({1: 1.0, 10: 1.01}) == 0
 
 
 def growth_of(costs_s: Callable[[int], float], busy: Iterator[float], monkeypatch: pytest.MonkeyPatch) -> Growth:
@@ -58,17 +61,31 @@ def growth_of(costs_s: Callable[[int], float], busy: Iterator[float], monkeypatc
 
 BUSY: dict[str, list[float]] = {
     "a start that seems long": [1, 1.5],
-    "a large job that seems long": [1, 1, 1, 3, 1, 1, 2, 1, 1, 2],
-    "slow until the last round": [2, 3, 1, 4, 2, 1, 3, 3, 1, 4, 2, 1, 3],
+    "a large job that seems long": [1, 1, 3, 1, 1, 1, 2, 1, 1, 2],
+    "slow until the last round": [2, 3, 4, 1, 2, 1, 3, 3, 1, 4, 2, 1, 3],
     "a quiet machine": [],
 }
-"""How much slower than it is a machine seems: two runs of the start, then rounds of sizes; afterwards it is quiet."""
+"""How much slower than it is a machine seems: two runs of the start, the large and the small job, then rounds of sizes;
+afterwards it is quiet."""
 
 
 @pytest.mark.parametrize("busy", BUSY)
 def test_what_is_in_proportion_passes_on_a_busy_machine(busy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = growth_of(lambda events: 0.3 + events / 5000, chain(BUSY[busy], repeat(1.0)), monkeypatch)
     assert found.exponent <= _LIMIT
+
+
+def test_of_a_command_that_takes_no_time_one_job_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = growth_of(lambda events: 0.3 + events / 20_000, repeat(1.0), monkeypatch)
+    assert len(found.seconds) == 2
+
+
+@pytest.mark.parametrize("least_s", [0.45, 0.7, 3.0])
+def test_what_is_quadratic_is_found_as_soon_as_it_takes_eight_times_what_is_seen(
+    least_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = growth_of(lambda events: 0.3 + least_s * (events / 4804) ** 2, repeat(1.0), monkeypatch)
+    assert found.exponent > _LIMIT
 
 
 @pytest.mark.parametrize("busy", BUSY)
@@ -98,7 +115,7 @@ def test_what_is_slow_is_measured_as_often_as_allowed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("parameter", PARAMETERS)
 def test_no_verb_grows_much_faster_than_the_job(parameter: str) -> None:
-    lines = _READ_FILES if parameter.startswith("exported") else FIRST
+    lines = _READ_FILES if parameter.startswith(_OTHER_FORMATS) else FIRST
     with warnings.catch_warnings():
         found = {each.line: each for each in grown(parameter, lines, 0.25, (1, 4), limit=_LIMIT)}
     fast = {line: each.seconds for line, each in found.items() if each.exponent > _LIMIT}

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -21,10 +22,11 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.output import regressions
 from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
-from htagraph.output.reports.ranks import critical_path_report
+from htagraph.output.reports.ranks import critical_path_report, opportunities_report, plan_report
 from htagraph.output.reports.two_jobs import compare_report, diff_report
+from htagraph.output.reports.workers import job_report, job_stragglers_report
 from htagraph.whatif.candidates import CLASSES
-from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
+from tests.reach import DATA, JOBS, LARGE_BYTES, REAL, graph_of, label
 
 Json = dict[str, Any]
 _DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
@@ -177,6 +179,20 @@ def test_a_recording_that_lost_rows_is_compared_with_no_complete_one(folder: Pat
         hg.assert_no_slower(folder, tmp_path, strict=True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.replace(" ", "_"))
+def test_nothing_is_concluded_of_a_job_on_workers_that_lost_rows(loss: Loss, tmp_path: Path) -> None:
+    _lossy_copy(DATA / "demo", tmp_path, loss)
+    with ThreadPoolExecutor(2) as workers:
+        job = hg.load(tmp_path, engine=workers)
+        reports = [job_report(job), job_stragglers_report(job)]
+    for report in reports:
+        assert "The recording lacks" in report.sentences[0]
+    if loss.part == Part.DEVICE:
+        assert len(reports[0].sentences) == len(reports[1].sentences) == 1
+        assert not any(len(report.tables["stragglers"]) for report in reports)
+
+
 _IS_CHANGE = re.compile(r"longer|shorter|as long as|replaced|which makes")
 """Words of a sentence that says how a job changed, or why."""
 
@@ -218,6 +234,22 @@ def test_a_complete_recording_lacks_nothing(path: Path) -> None:
         if Part.DEVICE in rank.lacks:
             assert not rank.device_work
             assert rank.launches
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", REAL, ids=label)
+def test_no_gain_is_predicted_where_other_ranks_set_the_pace(path: Path) -> None:
+    graph = graph_of(path)
+    if Part.PEERS not in graph.ledger.lacks:
+        pytest.skip("devices do more than meet ranks that were not read")
+    notes = {f"{missing.sentence} {missing.advice}" for missing in missing_parts(graph)}
+    half = hg.what_if(graph).scale(factor=0.5, kind="communication").run()
+    reports = [opportunities_report(graph, []), plan_report(graph, []), what_if_report([half, half], ["half"])]
+    for report in reports:
+        assert set(report.sentences) <= notes, report.command
+        assert not any(len(table) for table in report.tables.values()), report.command
+    summary = hg.summarize(graph)
+    assert not any(claim.unit == "us" for claim in summary.claims)
 
 
 @pytest.mark.slow

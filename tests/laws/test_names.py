@@ -21,7 +21,9 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.graph.selection import Criteria, mask_of
-from htagraph.output.report import Wording, columns_of, fitted
+from htagraph.output import render
+from htagraph.output.html import page
+from htagraph.output.report import Column, Wording, columns_of, fitted
 from htagraph.output.reports.device_time import kernels_report
 from htagraph.whatif.options import criteria
 from tests.reach import DATASETS, REAL, SHARED, graph_of, label
@@ -65,6 +67,92 @@ def test_no_report_has_a_mangled_name_and_each_suggested_prediction_runs(path: P
     assert not MANGLED.search(ran.out)
     for line in dict.fromkeys(re.findall(r"htagraph what-if .*", ran.out)):
         assert run(*shlex.split(line)[1:]).code == 0, line
+
+
+# what a reader of two recordings sees, and of a page
+
+CASE = SHARED.parent / "cases"
+PAIRS = [
+    pair
+    for pair in (
+        (DATASETS[0], DATASETS[0]),
+        (SHARED / "hta/trace_diff/control/control.json.gz", SHARED / "hta/trace_diff/test/test.json.gz"),
+        (SHARED / "tracelens/h100_qwen.json.gz", SHARED / "tracelens/b200_eager.json.gz"),
+        (SHARED / "tracelens/mi300_vllm_decode_graphs.json.gz", SHARED / "tracelens/b200_eager.json.gz"),
+        (CASE / "K12_mangled_names/trace.json.gz", CASE / "recordings/legacy_autograd.json.gz"),
+        (CASE / "recordings/b200_moe_ref_rank0of2.json.gz", CASE / "recordings/b200_moe_syncless_rank0of2.json.gz"),
+        (CASE / "recordings/vit_bf16.json.gz", CASE / "recordings/vit_quant.json.gz"),
+        (CASE / "recordings/vit_large_bf16.json.gz", CASE / "recordings/vit_large_int8.json.gz"),
+    )
+    if all(path.exists() for path in pair)
+]
+"""Recordings with many names, some mangled, some with addresses, some that differ in a few letters only."""
+ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+NUMBERED = re.compile(r" #\d+$|<#\d+>$")
+of_each_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].stem}-{pair[1].stem}")
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[pd.DataFrame]:
+    """The tables that are shown to a reader while a test runs."""
+    shown = list[pd.DataFrame]()
+
+    def noted(frame: pd.DataFrame, wording: Wording) -> list[Column]:
+        shown.append(frame)
+        return columns_of(frame, wording)
+
+    for module in (render, page):
+        monkeypatch.setattr(module, "columns_of", noted)
+    return shown
+
+
+def _hold(frame: pd.DataFrame, width: int) -> None:
+    """Check that rows with different texts look different at a width, and by the texts rather than by a number."""
+    table = fitted(columns_of(frame, Wording()), width)
+    texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    if not {"name", "kernel", "key", "path"} & set(texts):
+        return
+    meant = frame[texts].astype(str).itertuples(index=False, name=None)
+    columns = [cells for column, cells in zip(table.columns, table.cells, strict=True) if not column.is_number]
+    looks: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for row, whole in zip(zip(*columns, strict=True), meant, strict=True):
+        assert looks.setdefault(row, whole) == whole
+        for cell in row:
+            assert not MANGLED.search(cell)
+            assert not ADDRESS.search(cell)
+            assert not NUMBERED.search(cell)
+
+
+@pytest.mark.slow
+@of_each_pair
+@pytest.mark.parametrize("verb", ["diff", "compare", "compare --by path"])
+def test_a_comparison_shows_no_mangled_name_no_address_and_no_two_rows_alike(
+    pair: tuple[Path, Path], verb: str, run: Any, frames: list[pd.DataFrame]
+) -> None:
+    ran = run(*verb.split(), *map(str, pair))
+    assert ran.code == 0
+    assert not MANGLED.search(ran.out)
+    assert not ADDRESS.search(ran.out)
+    for frame in frames:
+        for width in (80, 120, 400):
+            _hold(frame, width)
+
+
+@pytest.mark.slow
+@of_each_pair
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_page_shows_no_mangled_name_no_address_and_no_two_rows_alike(
+    pair: tuple[Path, Path], count: int, run: Any, frames: list[pd.DataFrame], tmp_path: Path
+) -> None:
+    compared = ["--compare"] if count == 2 else []
+    assert run("report", *map(str, pair[:count]), *compared, "-o", tmp_path / "page.html").code == 0
+    text = re.sub(r"<script.*?</script>", "", (tmp_path / "page.html").read_text(), flags=re.DOTALL)
+    without_links = re.sub(r'\shref="[^"]*"', "", text)
+    assert not MANGLED.search(without_links)
+    assert not ADDRESS.search(without_links)
+    assert frames
+    for frame in frames:
+        _hold(frame, 400)
 
 
 # what a prediction selects

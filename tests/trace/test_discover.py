@@ -28,6 +28,7 @@ from htagraph.trace.discover import (
 from htagraph.trace.readers import read_trace
 from htagraph.trace.remote import TracePath
 from tests.damage import document, header, healthy, kineto_text, written
+from tests.trace.pftrace.made import small
 
 EVENTS = healthy(1)
 
@@ -353,3 +354,33 @@ def test_everything_else_is_one_recording(tmp_path: Path) -> None:
     names = [tmp_path / "job", tmp_path / "job" / "rank-0.json", tmp_path / "empty", tmp_path / "no", tmp_path / "*"]
     for name in map(str, names):
         assert runs_of(name) == [name]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["rank-0.pftrace", "rank-1.pftrace", "rank-2.pftrace.gz"],
+        ["trace_rank0.pftrace", "trace_rank1.pftrace", "trace_rank2.pftrace"],
+        ["job_0.pftrace.gz", "job_1.pftrace.gz", "job_2.pftrace.gz"],
+    ],
+)
+def test_ranks_of_packets_are_those_of_the_files_names(names: list[str], tmp_path: Path) -> None:
+    for name in names:
+        small(tmp_path / name)
+    found = [(file.path.name, file.rank, file.source) for file in rank_files(tmp_path)]
+    assert found == [(name, rank, "name") for rank, name in enumerate(names)]
+
+
+def test_packets_without_a_rank_are_one_file_or_refused(tmp_path: Path) -> None:
+    small(tmp_path / "host_4711.1719840000000.pt.trace.pftrace")
+    assert [file.source for file in rank_files(tmp_path)] == ["only file"]
+    small(tmp_path / "host_4712.1719840000012.pt.trace.pftrace")
+    with pytest.raises(RankError, match=r"no rank in host_4711.*give the rank of each"):
+        rank_files(tmp_path)
+
+
+def test_packets_beside_json_of_the_same_ranks_are_refused(tmp_path: Path) -> None:
+    small(tmp_path / "rank-0.pftrace")
+    (tmp_path / "rank-0.json").write_text('{"traceEvents": [], "distributedInfo": {"rank": 0}}')
+    with pytest.raises(RankError, match="files of several formats"):
+        rank_files(tmp_path)

@@ -15,7 +15,7 @@ import numpy as np
 from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, Provenance, of_kinds
-from htagraph.core.naming import is_memset_call, names_that
+from htagraph.core.naming import is_memset_call, names_like, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.device_work import WorkInOrder, devices_in_order
 from htagraph.graph.evidence.job import RecordedJob
@@ -67,8 +67,9 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
 
     The first work of a stream waited for earlier work if the device ran nothing recorded for most of the wait, later
     work of the device never waited like this, and several pieces of work were queued on the stream by then, or the work
-    is a copy, which loads no module. So did the first work of other streams that was launched
-    meanwhile; if it started later than all of this work, it has an edge from the last of their starts.
+    is a copy, which loads no module, and not one that its call stages first. So did the first work of other streams
+    that was launched meanwhile; if it started later than all of this work, it has an edge from the last of their
+    starts.
 
     The edge lasts as long as the earlier work, whose end stays as recorded if the host changes.
 
@@ -88,6 +89,7 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     late &= starts.idle_ns > LIMITS.idle_start_ns
     late &= ~_recurs(job, starts)
     is_copy = acts.kind[starts.work] == ActivityKind.MEMORY
+    is_copy &= ~_is_staged(job, starts)
     begun = job.moment(2 * starts.call)
     is_queued = _queued(job, starts) >= LIMITS.often
     is_sure = late & (is_copy | is_queued)
@@ -101,6 +103,24 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     is_after = ~is_sure & (start >= until)
     after = np.where(is_after, last, -1)
     return _edges(job, starts.only(is_behind), after[is_behind])
+
+
+def _is_staged(job: RecordedJob, starts: _Starts) -> Mask:
+    """Return which starts may be late because the call stages pageable memory first.
+
+    Memory of the host is no slower than the link, so that staging takes no longer than the copy.
+
+    Args:
+        job: the recorded job.
+        starts: starts of device work.
+    """
+    acts = job.activities
+    work = starts.work
+    name = acts.name[work]
+    is_pageable = names_like(job.naming.pageable, job.names, name)
+    to_device = names_like(job.naming.to_device, job.names, name)
+    is_short = starts.idle_ns <= acts.duration[work]
+    return is_pageable & to_device & is_short
 
 
 def _starts(job: RecordedJob, edges: Edges, held: Ints) -> _Starts:
@@ -289,7 +309,12 @@ def with_waits_for_earlier_work(job: RecordedJob, edges: Edges, queued: Edges) -
 
 
 def _pairs(edges: Edges, vertices: int) -> Ints:
-    """Return one number for the source and the target of each edge."""
+    """Return one number for the source and the target of each edge.
+
+    Args:
+        edges: the edges.
+        vertices: the number of vertices.
+    """
     source = edges.source.astype(np.int64)
     return source * vertices + edges.target
 
@@ -349,9 +374,10 @@ def _waited_beside(
 ) -> Mask:
     """Return which calls of a rank waited for work begun before the recording.
 
-    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call. The recording
-    lacks the awaited work, too, where several calls after the first recorded work waited about as long beside devices
-    that ran nothing recorded, and where a launch before has no work in the file.
+    Next to nothing recorded runs on any device from the first moment of the rank to the end of the call, and nothing on
+    the busiest stream of a device before the call: there, earlier work would be over. The recording lacks the awaited
+    work, too, where several calls after the first recorded work waited about as long beside devices that ran nothing
+    recorded, and where a launch before has no work in the file.
 
     Args:
         job: the recorded job.
@@ -372,6 +398,8 @@ def _waited_beside(
     is_early = until_returned <= LIMITS.small * (returned - since)
     is_early &= beside <= LIMITS.small * waited
     is_early &= returned <= _first_lost(job, rank)
+    busiest_begins = [_busiest_begins(job, device) for device in devices]
+    is_early &= begun < max(busiest_begins)
     first_work = min(int(device.start[0]) for device in devices)
     later = np.sort((waited - beside)[begun > first_work])
     usual = later[-LIMITS.often] if len(later) >= LIMITS.often else 0
@@ -379,8 +407,26 @@ def _waited_beside(
     return is_early
 
 
+def _busiest_begins(job: RecordedJob, device: WorkInOrder) -> int:
+    """Return when the first recorded work begins of the stream that works longest on a device, ns.
+
+    Args:
+        job: the recorded job.
+        device: the work of the device, some.
+    """
+    lane = job.activities.lane[device.rows]
+    busy_ns = np.bincount(lane, device.end - device.start)
+    of_busiest = lane == busy_ns.argmax()
+    return int(device.start[of_busiest][0])
+
+
 def _ended_by_work(job: RecordedJob, edges: Edges) -> Mask:
-    """Return which activities are calls that waited for recorded work."""
+    """Return which activities are calls that waited for recorded work.
+
+    Args:
+        job: the recorded job.
+        edges: the edges of all rules. The source of a wait is the work that was waited for.
+    """
     is_wait = of_kinds(edges.kind, BLOCKING)
     source = edges.source[is_wait]
     call = edges.target[is_wait] >> 1

@@ -48,7 +48,7 @@ def ends_of_earlier_work(graph: DependencyGraph) -> dict[tuple[int, int], int]:
 
     That is the start of the last first work of a stream that waited for earlier work, or the end of the last call that
     waited for earlier work. It is an earlier one of these moments if the device ran recorded work nearly all the time
-    from then on: nothing is missing there.
+    after that moment: nothing is missing there.
 
     Returns:
         The vertex by rank and device. Devices that ran earlier work only for a small part of the rank's recorded time,

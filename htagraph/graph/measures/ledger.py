@@ -6,6 +6,7 @@ recording, and no facts of the job: a verdict that rests on them would describe 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -154,8 +155,9 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
     """Return the ledger of a job; documented at `DependencyGraph.ledger`."""
     is_work = is_device_work(graph)
     launches = launch_calls(graph)
-    foreign = {issue.rank: issue.count for issue in graph.issues if issue.what == "other_program"}
-    ranks = [_rank_ledger(graph, rank, is_work, launches, foreign.get(rank, 0)) for rank in graph.ranks]
+    ranks = [
+        _rank_ledger(graph, rank, is_work, launches, _foreign_events(graph, rank, is_work)) for rank in graph.ranks
+    ]
     used = any(rank.device_work for rank in ranks)
     return Ledger(tuple(rank._replace(is_alone=used and _did_nothing(rank)) for rank in ranks), launches)
 
@@ -225,6 +227,23 @@ def lost_between(before: DependencyGraph, after: DependencyGraph) -> frozenset[P
     lacks_after = after.ledger.lacks
     lost = ((lacks_before | lacks_after) & _IN_BOTH) | (lacks_before ^ lacks_after)
     return lost - {Part.DEVICE} if keeps_counters(before) and keeps_counters(after) else lost
+
+
+def _foreign_events(graph: DependencyGraph, rank: int, is_work: Mask) -> int:
+    """Return how many events of a rank have an unknown meaning, as another program wrote them.
+
+    PyTorch's profiler gives each event a category. Events without a known one, beside PyTorch's own operators, are rows
+    of a device that PyTorch's profiler does not know; a few of them are damage.
+    """
+    counts = Counter[str]()
+    for issue in graph.issues:
+        if issue.rank == rank:
+            counts[issue.what] += issue.count
+    unread = counts["category_missing"] + counts["unknown_category"]
+    rows = graph.activities.of_rank(rank)
+    is_many = unread >= LIMITS.few and unread > LIMITS.damaged * (unread + rows.stop - rows.start)
+    is_device = is_many and not is_work[rows].any()
+    return counts["other_program"] + (unread if is_device else 0)
 
 
 def _did_nothing(rank: RankLedger) -> bool:

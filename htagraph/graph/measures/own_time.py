@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Work",
+    "bound_times",
     "devices_of",
     "only_waiting",
     "own_time_of",
@@ -72,6 +73,17 @@ def upper_bounds(graph: DependencyGraph) -> Mask:
     """
     acts = graph.activities
     return acts.args[CUT].dense(len(acts)) > 0 if CUT in acts.args else np.zeros(len(acts), np.bool_)
+
+
+def bound_times(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the duration of each activity whose duration was cut at the next start, and 0 for every other one, ns.
+
+    Example:
+        >>> import htagraph as hg
+        >>> int(bound_times(hg.load("data/demo")).sum())
+        0
+    """
+    return np.where(upper_bounds(graph), graph.activities.duration, 0).astype(np.int64)
 
 
 def work_times(

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from htagraph.core.errors import printable
+from htagraph.core.names import readable_name
 from htagraph.output.report import Wording, columns_of, cut_all
 
 __all__ = [
@@ -180,7 +181,7 @@ def table_of(
         head.append(element("th", column.heading, class_=kind, scope="col"))
         cells.append([
             # its whole text on hover, of which a screen is enough
-            element("td", text, class_=kind, title=value[:2000] if kind != "number" and text != value else None)
+            element("td", text, class_=kind, title=_hover(value) if kind != "number" and text != value else None)
             for text, value in zip(texts, map(str, frame.iloc[:, at]), strict=True)
         ])  # fmt: skip
     if links:
@@ -191,6 +192,11 @@ def table_of(
     title = element("caption", caption) if caption else NOTHING
     table = element("table", title, element("thead", element("tr", *head)), element("tbody", *rows))
     return element("div", table, class_="wide")
+
+
+def _hover(text: str) -> str:
+    """Return the whole text of a cell as a reader sees it on hover."""
+    return readable_name(text)[:2000]
 
 
 def definition(of: Callable[..., Any] | type | property) -> Html:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, coded, inverse_of, run_starts, stable_order
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
-from htagraph.core.naming import short_name
+from htagraph.core.names import readable_name, short_name
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -117,7 +117,7 @@ def _names(graph: DependencyGraph, scene: Scene) -> tuple[list[str], dict[str, A
     code = coded(acts.name[scene.activity], acts.kind[scene.activity])
     order = np.argsort(-np.bincount(code), kind="stable")  # the most frequent first
     one = scene.activity[inverse_of(code, len(order))[order]]  # an activity of each
-    names = [printable(graph.names[each]) for each in acts.name[one].tolist()]
+    names = [printable(readable_name(graph.names[each])) for each in acts.name[one].tolist()]
     return names, {"name": inverse_of(order, len(order))[code], "kindOf": acts.kind[one]}
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.names import readable_name
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends
@@ -225,7 +226,6 @@ def _header(
         "paced": {
             "ends": is_paced_by_ends(outcome.baseline),
             "counted": cadence.steps[cadence.chosen].tolist() if cadence else [],
-            "mean": bool(cadence and not cadence.alike),
         },
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
@@ -291,6 +291,11 @@ class Start:
     state: State
 
 
+def _words(what: str, name: str) -> str:
+    """Return the words for a kernel or an operator beside its slider, with a readable name."""
+    return f"{what} {readable_name(name)}"
+
+
 def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]:
     """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most."""
     baseline = Baseline(initial(graph))
@@ -299,7 +304,7 @@ def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]
     named = 0
     families = (Slider(name, category, dict(which)) for name, category, which in _FAMILIES)
     targets = (
-        Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note), is_named=True)
+        Slider(_words(row.what, row.name), "", criteria(str(row.target)), str(row.note), is_named=True)
         for row in opportunities.itertuples()
         if row.target and row.what not in {"rank", "straggler"}
     )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES
+from htagraph.findings.finding import PREDICTS
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -47,7 +47,7 @@ _BOUNDS = Table(
     maybe=("prediction", "changes", "step_times", "bounds", "sweep"),
     figures=(Col("notes", "list", maybe=True), Col("swept", "str", maybe=True), Col("baseline_step_us", maybe=True)),
     titles={f"bounds_{group}": f"{_BOUNDS.title}, by {group}" for group in ("category", "rank", "kernel")},
-    rests_on=JUDGES,
+    rests_on=PREDICTS,
     concludes=(
         "prediction", "changes", "step_times", "bounds", "sweep", "bounds_category", "bounds_rank", "bounds_kernel",
     ),
@@ -139,7 +139,7 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
         Col("refused notes", "list"),
         Col("fits_surely fits_perhaps", "int64", maybe=True),
     ),
-    rests_on=JUDGES, concludes=("batches", "devices", "recorded_step_us"),
+    rests_on=PREDICTS, concludes=("batches", "devices", "recorded_step_us"),
 )  # fmt: skip
 def capacity_report(  # noqa: PLR0913 - what the command takes
     graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, batches: Sequence[int] | None = None,

@@ -8,11 +8,12 @@ import pandas as pd
 
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES, MEASURES
+from htagraph.findings.finding import JUDGES, MEASURES, PREDICTS
 from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
 __all__ = [
@@ -207,7 +208,9 @@ def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     return sums.sort_values("time_us", ascending=False, kind="stable")
 
 
-@gives("opportunities", {"opportunities": "whatif.opportunities.TABLE"}, rests_on=JUDGES, concludes=("opportunities",))
+@gives(
+    "opportunities", {"opportunities": "whatif.opportunities.TABLE"}, rests_on=PREDICTS, concludes=("opportunities",)
+)
 def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
     from htagraph.findings.results import Results
@@ -228,7 +231,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
 @gives(
     "plan", {"plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE"},
     figures=(Col("saved_us"), Col("low_us high_us"), Col("per_step", "bool"), Col("how", "str"), Col("among", "int64")),
-    rests_on=JUDGES, concludes=("plan", "curve", "saved_us", "low_us", "high_us"),
+    rests_on=PREDICTS, concludes=("plan", "curve", "saved_us", "low_us", "high_us"),
 )  # fmt: skip
 def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, budget: int = 3) -> Report:
     """Return the report on which changes save most together; `inputs` are the words that choose what is read."""
@@ -252,6 +255,8 @@ def with_steps(table: pd.DataFrame, graph: DependencyGraph | None) -> pd.DataFra
     pairs = zip(table["what"], table["name"], strict=True)
     names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
     shown = table[["what", "name", "time_us", "critical_us", "gain_us", "gain_at_50_us", "gain_percent"]].copy()
+    if UPPER_BOUND.names in table:
+        shown[UPPER_BOUND.names] = table[UPPER_BOUND.names]
     if len(set(names)) == len(set(table["name"])):
         shown["name"] = names
     if graph is not None and gain_steps(graph) > 1:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -13,7 +14,10 @@ from htagraph.analyses.stragglers import TABLE as STRAGGLERS
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
 from htagraph.core.tables import Col, Table
+from htagraph.findings.finding import JUDGES, MEASURES
 from htagraph.findings.verbs import workers as findings
+from htagraph.graph.measures.ledger import Part
+from htagraph.output.recording import lacking_parts, notes_on_ranks
 from htagraph.output.report import Report, drawn, gives, top_rows, with_shares, wording_of
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
@@ -66,8 +70,19 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     brief = {name: brief.get(name, table) for name, table in tables.items()}
     brief["time_by_rank"] = with_shares(brief["time_by_rank"])
     makespan_us = moments.makespan_ns() / 1000
-    sentences = [*findings.missing(job), *findings.spent(makespan_us, path), *findings.late(slow)]
+    notes, lost = _ledger(job)
+    sentences = [*findings.missing(job), *notes]
     figures = {"makespan_us": makespan_us, "straggler": slow.straggler}
+    if lost & JUDGES:
+        figures["makespan_us"] = math.nan
+        _withhold("critical_path", tables, brief)
+    else:
+        sentences += findings.spent(makespan_us, path)
+    if lost & MEASURES:
+        figures["straggler"] = None
+        _withhold("stragglers", tables, brief)
+    else:
+        sentences += findings.late(slow)
     report = _report(job, "summary", tables, brief, sentences, figures)
     return replace(report, plot=lambda: drawn("temporal_breakdown", tables["time_by_rank"]))
 
@@ -82,7 +97,32 @@ def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
     tables = {"missing": _MISSING.frame(list(job.missing)), "stragglers": _RANKS.ranked(slow.to_frame())}
     figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}
     brief = {name: top_rows(table, top) for name, table in tables.items()}
-    return _report(job, "stragglers", tables, brief, [*findings.missing(job), *findings.late(slow)], figures)
+    notes, lost = _ledger(job)
+    sentences = [*findings.missing(job), *notes]
+    if lost & MEASURES:
+        figures = {"straggler": None, "total_wait_us": math.nan}
+        _withhold("stragglers", tables, brief)
+    else:
+        sentences += findings.late(slow)
+    return _report(job, "stragglers", tables, brief, sentences, figures)
+
+
+class _RanksLedger(NamedTuple):
+    notes: list[str]
+    """The parts that ranks lack, as sentences."""
+    lost: frozenset[Part]
+
+
+def _ledger(job: DistributedJob) -> _RanksLedger:
+    """Return the parts that the recordings of the ranks lack, each rank read alone."""
+    lacking = lacking_parts(job)
+    return _RanksLedger(notes_on_ranks(lacking), frozenset(Part[name] for name in lacking["part"]))
+
+
+def _withhold(name: str, tables: dict[str, pd.DataFrame], brief: dict[str, pd.DataFrame]) -> None:
+    """Take all rows of a table that rests on a missing part."""
+    tables[name] = tables[name].head(0)
+    brief[name] = brief[name].head(0)
 
 
 def _report(

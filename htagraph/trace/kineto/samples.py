@@ -14,7 +14,7 @@ from htagraph.core.arrays import Ints
 from htagraph.core.errors import IssueLog
 from htagraph.core.tables import described
 from htagraph.trace.columns import SAMPLES, Trace, label
-from htagraph.trace.kept import MAX_NS
+from htagraph.trace.kept import is_possible
 from htagraph.trace.kineto.decode import split
 from htagraph.trace.kineto.read import UNPADDED
 from htagraph.trace.kineto.source import iter_bytes
@@ -94,7 +94,7 @@ def _starts(trace: Trace, times: list[str]) -> Ints:
     padded, unpadded = text_to_ns(times, FractionStyle())
     lacks_zeros = trace.bookmarks[UNPADDED][0]
     start = unpadded if lacks_zeros else padded
-    is_time = (start > -MAX_NS) & (start < MAX_NS)
+    is_time = is_possible(start)
     return np.where(is_time, start + trace.facts.origin_ns, NO_TIME)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -62,16 +63,23 @@ class _Again:
         self._start, _ = self._packets.times(self._events.body)
         self._duration = np.zeros(len(number), np.int64)
         self._duration[spans.row] = spans.duration
-        self._into = Columns(IssueLog(""))
+        self._is_sync = plain_numbers(self._events, SYNC_KIND) >= 0
 
     def __len__(self) -> int:
         return len(self._row)
 
+    @property
+    def size(self) -> int:
+        """Bytes in memory, nearly."""
+        packets = self._packets
+        return packets.text.nbytes + packets.bodies.nbytes + self._events.columns.nbytes
+
     def categories(self) -> list[str]:
         """Return the category of each event."""
-        is_sync = plain_numbers(self._events, SYNC_KIND)[self._row] >= 0
-        codes = self._labels.categories(self._row, is_sync)
-        names = list(self._into.categories)
+        labels = self._labels()
+        is_sync = self._is_sync[self._row]
+        codes = labels.categories(self._row, is_sync)
+        names = list(labels.into.categories)
         return [names[code] for code in codes.tolist()]
 
     def arguments(self, number: int) -> dict[str, Any]:
@@ -89,16 +97,16 @@ class _Again:
     def raw(self, numbers: Ints) -> Iterator[dict[str, Any]]:
         """Yield events as Kineto's files have them, with times as in the file, µs."""
         rows = self._row[numbers]
-        is_sync = plain_numbers(self._events, SYNC_KIND)[rows] >= 0
-        labels = self._labels
+        is_sync = self._is_sync[rows]
+        labels = self._labels()
         columns = [
             labels.names(rows),
             labels.categories(rows, is_sync),
             lanes_of(labels, rows, is_sync),
         ]
-        names = list(self._into.names)
-        categories = list(self._into.categories)
-        lanes = list(self._into.lanes.lanes)
+        names = list(labels.into.names)
+        categories = list(labels.into.categories)
+        lanes = list(labels.into.lanes.lanes)
         for (
             number,
             row,
@@ -123,13 +131,13 @@ class _Again:
                 "args": self.arguments(number),
             }
 
-    @property
     def _labels(self) -> Labels:
+        log = IssueLog("")  # problems of the file were reported when it was loaded
         return Labels(
             self._packets,
             self._events,
-            self._into,
-            IssueLog(""),
+            Columns(log),
+            log,
         )
 
     def _of_slice(
@@ -220,10 +228,29 @@ def _plain(text: str) -> Any:  # noqa: ANN401 - a number or a text
     return int(text) if is_number and str(int(text)) == text else text
 
 
+_MOST_KEPT_BYTES: Final = 256 << 20
+"""Bytes of the file that was read last, which are kept for its other events. Chosen: short recordings take less.
+Doubled, so does the memory."""
+_READ_LAST: Final = WeakKeyDictionary[Trace, _Again]()
+"""The events of the file that was read last, by its trace."""
+
+
+def _again_of(trace: Trace) -> _Again:
+    """Return the events of a trace's file, which stays in memory until another one is read, if it is not too large."""
+    path = trace.unchanged_path()
+    again = _READ_LAST.get(trace)
+    if again is None:
+        again = _Again(path)
+        _READ_LAST.clear()
+        if again.size <= _MOST_KEPT_BYTES:
+            _READ_LAST[trace] = again
+    return again
+
+
 def event(trace: Trace, index: int) -> Event:
     """Return the event at a position among the events of a file, as its model."""
-    path = trace.unchanged_path()
-    again = _Again(path)
+    path = trace.path
+    again = _again_of(trace)
     if not 0 <= index < len(again):
         msg = f"{path}: has no event {index}; was the file changed since it was loaded?"
         raise TraceError(msg)

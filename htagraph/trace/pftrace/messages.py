@@ -14,6 +14,7 @@ __all__ = [
     "UnreadableError",
     "argument_of",
     "fields",
+    "named",
     "numbers_of",
     "signed",
     "text_of",
@@ -25,6 +26,8 @@ _MAX_DEPTH: Final = 60
 """Arguments inside one another that are read; deeper arguments are shown as `_TOO_DEEP`. Chosen: the same as for JSON.
 Doubled, Python's own limit of calls comes near."""
 _TOO_DEEP: Final = "…"
+_MAX_NUMBER: Final = (1 << 29) - 1
+"""The largest number of a field, by the format."""
 
 
 class UnreadableError(ValueError):
@@ -54,6 +57,8 @@ def fields(message: Message) -> Iterator[Field]:
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
+        if not 0 < tag >> 3 <= _MAX_NUMBER:
+            raise UnreadableError
         wire = tag & 7
         value = 0
         content: Message = b""
@@ -92,6 +97,23 @@ def _bytes(message: Message, position: int, size: int) -> tuple[Message, int]:
 def text_of(content: Message) -> str:
     """Return the text of a field; bytes that are no UTF-8 become question marks."""
     return bytes(content).decode("utf-8", "replace")
+
+
+def named(message: Message, *, number: int, name: int) -> tuple[int, str]:
+    """Return the number and the name in a message, given the numbers of their fields.
+
+    Example:
+        >>> named(bytes([8, 7, 18, 1, 97]), number=1, name=2)
+        (7, 'a')
+    """
+    value = 0
+    text = ""
+    for field in fields(message):
+        if field.number == number:
+            value = signed(field.value)
+        elif field.number == name:
+            text = text_of(field.content)
+    return value, text
 
 
 def signed(value: int) -> int:

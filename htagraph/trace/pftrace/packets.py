@@ -15,7 +15,7 @@ from htagraph.core.errors import IssueLog, NotATraceError
 from htagraph.trace.kineto.scan.grammar import Bytes, rows_address, text_address, with_padding
 from htagraph.trace.kineto.source import iter_bytes
 from htagraph.trace.pftrace import wire
-from htagraph.trace.pftrace.messages import Message, UnreadableError, fields, signed, text_of
+from htagraph.trace.pftrace.messages import Message, UnreadableError, fields, named, signed, text_of
 from htagraph.trace.pftrace.scan import STAGE_EVENT, TRACK_EVENT
 from htagraph.trace.remote import TracePath
 
@@ -388,13 +388,7 @@ class _Described:
     def _names(self, message: Message, state: int) -> None:
         for field in fields(message):
             text_field = _TEXT_FIELD.get(field.number, 2)
-            iid = 0
-            text = ""
-            for inner in fields(field.content):
-                if inner.number == 1:
-                    iid = signed(inner.value)
-                elif inner.number == text_field:
-                    text = text_of(inner.content)
+            iid, text = named(field.content, number=1, name=text_field)
             self._interned[state, field.number].setdefault(iid, text)
 
     def _clocks(self, message: Message, state: int) -> None:
@@ -427,10 +421,10 @@ class _Described:
             elif field.number in (2, 10, 13):
                 description.name = text_of(field.content)
             elif field.number == 3:
-                description.process = _named(field.content, number=1, name=6)
+                description.process = named(field.content, number=1, name=6)
             elif field.number == 4:
-                description.thread = _named(field.content, number=2, name=5)
-                description.thread_process = _named(field.content, number=1, name=5)[0]
+                description.thread = named(field.content, number=2, name=5)
+                description.thread_process = named(field.content, number=1, name=5)[0]
         self._descriptions[description.uuid] = description
 
     def _as_track(self, uuid: int) -> SliceTrack:
@@ -478,18 +472,6 @@ class _Description:
     """Number and name."""
     thread: tuple[int, str] | None = None
     thread_process: int = 0
-
-
-def _named(message: Message, *, number: int, name: int) -> tuple[int, str]:
-    """Return the number and the name in a message, given the numbers of their fields."""
-    value = 0
-    text = ""
-    for field in fields(message):
-        if field.number == number:
-            value = signed(field.value)
-        elif field.number == name:
-            text = text_of(field.content)
-    return value, text
 
 
 def _offsets(

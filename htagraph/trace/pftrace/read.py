@@ -20,6 +20,7 @@ from htagraph.trace.pftrace.events import PacketEvents, event_rows
 from htagraph.trace.pftrace.facts import facts_of
 from htagraph.trace.pftrace.labels import Labels
 from htagraph.trace.pftrace.packets import DEVICE_COUNTERS, EVENT_NAMES, Packets, packets_of, text_of_file
+from htagraph.trace.pftrace.samples import report_lost
 from htagraph.trace.pftrace.spans import SYNC_KIND, Spans, lanes_of, numbers_of_events, spans_of
 from htagraph.trace.remote import TracePath, known_state
 
@@ -60,6 +61,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
     )
     into = Columns(log, frames, sieve)
     spans = spans_of(packets, events, log)
+    report_lost(packets, events, log)
     _add(into, packets, events, spans)
     into.thin(last=True)
     into.frames.report(log)

@@ -11,16 +11,18 @@ import numpy as np
 from htagraph.core.errors import IssueLog
 from htagraph.core.tables import described
 from htagraph.trace.columns import SAMPLES, Trace
-from htagraph.trace.kept import MAX_NS
-from htagraph.trace.pftrace import wire
-from htagraph.trace.pftrace.messages import Field, Message, UnreadableError, fields, signed, text_of
+from htagraph.trace.kept import is_possible
+from htagraph.trace.kineto.scan.grammar import rows_address, text_address
+from htagraph.trace.pftrace import scan, wire
+from htagraph.trace.pftrace.events import PacketEvents
+from htagraph.trace.pftrace.messages import Field, Message, UnreadableError, fields, named, signed
 from htagraph.trace.pftrace.packets import DEVICE_COUNTERS, Packets, packets_of, text_of_file
-from htagraph.trace.pftrace.scan import COUNTER, TRACK_EVENT
+from htagraph.trace.pftrace.scan import COUNTER, TRACK_EVENT, unreadable_samples
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["samples"]
+__all__ = ["report_lost", "samples"]
 
 _PHASE: Final = "C"
 _DESCRIPTION, _VALUES, _DEVICE = range(1, 4)
@@ -61,12 +63,11 @@ def samples(trace: Trace) -> pd.DataFrame:
         log = IssueLog(str(path))  # problems of the file were reported when it was loaded
         packets = packets_of(text_of_file(path, log), log)
         written = _written(packets)
-        body = np.array(
-            [sample.body for sample in written],
-            np.int64,
+        bodies = [sample.body for sample in written]
+        start, has_time = packets.times(
+            np.array(bodies, np.int64),
         )
-        start, has_time = packets.times(body)
-        has_time &= np.abs(start) < MAX_NS
+        has_time &= is_possible(start)
     table = SAMPLES.frame(
         {
             "device": [sample.device for sample in written],
@@ -81,6 +82,37 @@ def samples(trace: Trace) -> pd.DataFrame:
         }
     )
     return table[has_time].reset_index(drop=True)
+
+
+def report_lost(packets: Packets, events: PacketEvents, log: IssueLog) -> None:
+    """Report the samples that `samples` cannot return: damaged, of an unknown clock, or with an impossible time."""
+    of_device = np.flatnonzero(packets.bodies[:, wire.KIND] == DEVICE_COUNTERS)
+    bodies = np.ascontiguousarray(packets.bodies[of_device])
+    unreadable = unreadable_samples(
+        text_address(packets.text),
+        (rows_address(bodies), len(bodies)),
+    )
+    log.add(
+        "packet_unreadable",
+        "packets that are damaged; left out",
+        unreadable,
+    )
+    _, is_timed = packets.times(of_device)
+    log.add(
+        "clock_unknown",
+        "samples whose clock the file does not relate to others; left out",
+        int(np.count_nonzero(~is_timed)),
+    )
+    is_sample = events.columns[scan.TYPE] == scan.COUNTER
+    on_track = events.body[is_sample]
+    every_sample = np.concatenate([of_device, on_track])
+    start, is_timed = packets.times(every_sample)
+    is_corrupt = is_timed & ~is_possible(start)
+    log.add(
+        "time_corrupt",
+        "samples whose times cannot be; left out",
+        int(np.count_nonzero(is_corrupt)),
+    )
 
 
 def _written(packets: Packets) -> list[_CounterValue]:
@@ -112,11 +144,23 @@ def _of_track(
     value = by_number.get(_INTEGER, by_number.get(_FLOAT))
     if kind is None or kind.value != COUNTER or value is None:
         return []
-    uuid = signed(by_number[_TRACK].value) if _TRACK in by_number else 0
+    uuid = 0
+    if _TRACK in by_number:
+        uuid = signed(by_number[_TRACK].value)
+    process = -1
+    name = ""
     track = packets.tracks.get(uuid)
-    process = track.pid if track is not None and track.pid >= 0 else -1
-    name = track.name if track is not None else ""
-    return [_CounterValue(body, -1, process, name, _number(value))]
+    if track is not None:
+        process = max(track.pid, -1)
+        name = track.name
+    sample = _CounterValue(
+        body,
+        -1,
+        process,
+        name,
+        _number(value),
+    )
+    return [sample]
 
 
 def _of_device(
@@ -136,7 +180,7 @@ def _of_device(
         elif field.number == _DESCRIPTION:
             for spec in fields(field.content):
                 if spec.number == 1:
-                    number, name = _spec(spec.content)
+                    number, name = named(spec.content, number=1, name=2)
                     names[sequence, number] = name
     return [
         _CounterValue(
@@ -153,25 +197,13 @@ def _of_device(
     ]
 
 
-def _spec(message: Message) -> tuple[int, str]:
-    """Return the number and the name of a counter."""
-    number = 0
-    name = ""
-    for field in fields(message):
-        if field.number == 1:
-            number = field.value
-        elif field.number == 2:
-            name = text_of(field.content)
-    return number, name
-
-
 def _value(message: Message) -> tuple[int, float]:
     """Return the number of a counter and a value of it."""
     number = 0
     value = math.nan
     for field in fields(message):
         if field.number == 1:
-            number = field.value
+            number = signed(field.value)
         elif field.number in (2, 3):
             value = _number(field)
     return number, value

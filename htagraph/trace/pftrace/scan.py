@@ -22,6 +22,8 @@ from htagraph.trace.pftrace.wire import (
     VARINT,
     Part,
     field,
+    fill,
+    is_message,
     tag_of,
     varint,
 )
@@ -63,6 +65,7 @@ __all__ = [
     "VALUE",
     "WAIT_WIDTH",
     "scan_events",
+    "unreadable_samples",
 ]
 
 TRACK_EVENT: Final = 11
@@ -150,6 +153,10 @@ _FORMS = {
 _FORM_OF = np.full(256, -1, np.int64)
 _FORM_OF[list(_FORMS)] = list(_FORMS.values())
 
+_COUNTERS = tag_of(1, LENGTH)
+_COUNTER = tag_of(1, LENGTH)
+_SAMPLE = tag_of(2, LENGTH)
+
 _ZERO, _NINE, _MINUS = b"09-"
 MOST_DIGITS = 18
 """Digits of a number that surely fits into int64; longer ones stay texts. Doubled, they would overflow."""
@@ -179,8 +186,7 @@ def scan_events(
         stop = base + np.int64(word(body + 8 * STOP))
         row = rows + 8 * EVENT_WIDTH * number
         note = notes + 8 * NOTE_WIDTH * noted
-        for column in range(EVENT_WIDTH):
-            put(row + 8 * column, 0)
+        fill(row, 1, EVENT_WIDTH, 0)
         put(row + 8 * TRACK, NO_TRACK)
         more = 0
         if np.int64(word(body + 8 * KIND)) == TRACK_EVENT:
@@ -197,16 +203,13 @@ def scan_events(
         if count < 0:
             put(row + 8 * TYPE, UNREADABLE)
             continue
-        for place in range(count):
-            put(
-                note + 8 * NOTE_WIDTH * place,
-                number,
-            )
-        for place in range(waited, waited + more):
-            put(
-                waits + 8 * WAIT_WIDTH * place,
-                number,
-            )
+        fill(note, NOTE_WIDTH, count, number)
+        fill(
+            waits + 8 * WAIT_WIDTH * waited,
+            WAIT_WIDTH,
+            more,
+            number,
+        )
         noted += count
         waited += more
     return noted, waited
@@ -355,8 +358,7 @@ def _packed_waits(address: Int, end: Int, wait: Int) -> Int:
 @compiled
 def _extra(base: Int, address: Int, end: Int, note: Int) -> bool:
     """Fill the row of an argument whose value is a text; one that is a plain decimal number becomes that number."""
-    for column in range(NOTE_WIDTH):
-        put(note + 8 * column, 0)
+    fill(note, 1, NOTE_WIDTH, 0)
     put(note + 8 * FORM, TEXT)
     while address < end:
         tag, _, start, address = field(address, end)
@@ -428,3 +430,41 @@ def _annotation(base: Int, begin: Int, end: Int, note: Int) -> Int:
                 put(note + 8 * FORM, form)
                 put(note + 8 * VALUE, value)
     return np.int64(np.int64(word(note + 8 * FORM)) >= 0)
+
+
+@njit(cache=True, nogil=True)
+def unreadable_samples(base: Int, bodies: Part) -> Int:
+    """Return the number of bodies, samples of a device, in which a field cannot be read."""
+    count = 0
+    for number in range(bodies[1]):
+        body = bodies[0] + 8 * BODY_WIDTH * number
+        start = base + np.int64(word(body + 8 * START))
+        stop = base + np.int64(word(body + 8 * STOP))
+        if not _is_sample(start, stop):
+            count += 1
+    return count
+
+
+@compiled
+def _is_sample(address: Int, end: Int) -> bool:
+    while address < end:
+        tag, _, start, address = field(address, end)
+        if address == BROKEN:
+            return False
+        if tag == _SAMPLE and not is_message(start, address):
+            return False
+        if tag == _COUNTERS and not _are_counters(start, address):
+            return False
+    return True
+
+
+@compiled
+def _are_counters(address: Int, end: Int) -> bool:
+    """Return whether the description of counters can be read, and in it each counter."""
+    while address < end:
+        tag, _, start, address = field(address, end)
+        if address == BROKEN:
+            return False
+        if tag == _COUNTER and not is_message(start, address):
+            return False
+    return True

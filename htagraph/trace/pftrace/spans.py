@@ -8,13 +8,13 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.errors import IssueLog
-from htagraph.trace.kept import MAX_NS
+from htagraph.trace.kept import MAX_NS, is_possible
 from htagraph.trace.pftrace import scan
 from htagraph.trace.pftrace.argument_columns import plain_numbers
 from htagraph.trace.pftrace.events import PacketEvents
 from htagraph.trace.pftrace.labels import Labels
 from htagraph.trace.pftrace.packets import Packets
-from htagraph.trace.pftrace.pairing import NO_END, ends_of
+from htagraph.trace.pftrace.pairing import NO_END, paired
 
 __all__ = [
     "DEVICE_KEYS",
@@ -34,6 +34,15 @@ DEVICE_KEYS: Final = (
     "stream",
 )
 """Arguments that say the device and the stream of stages, and of synchronizations."""
+
+
+_LOSSES: Final = (
+    "packet_unreadable",
+    "bytes_unreadable",
+    "truncated",
+    "phase_unknown",
+)
+"""Issues about packets that may have been begins or ends."""
 
 
 class Spans(NamedTuple):
@@ -101,7 +110,7 @@ def spans_of(
     )
     row = np.flatnonzero(is_timed & ((kind == scan.DEVICE_WORK) | ((kind == scan.BEGIN) & (end != NO_END))))
     spans = Spans(row, time[row], duration[row])
-    is_sound = (spans.duration >= 0) & (spans.duration < MAX_NS) & (np.abs(spans.start) < MAX_NS)
+    is_sound = (spans.duration >= 0) & (spans.duration < MAX_NS) & is_possible(spans.start)
     log.add(
         "time_corrupt",
         "events whose times cannot be; dropped",
@@ -124,25 +133,32 @@ def _slice_ends(
     body = events.body[rows]
     sequence = packets.sequences(body)
     is_begin = kind[rows] == scan.BEGIN
-    partner = ends_of(
+    pairing = paired(
         sequence,
         events.columns[scan.TRACK, rows],
         time[rows],
         is_begin,
+        is_damaged=any(log.has(loss) for loss in _LOSSES),
     )
-    has_end = partner != NO_END
-    ends[rows[has_end]] = rows[partner[has_end]]
+    has_end = pairing.end != NO_END
+    ends[rows[has_end]] = rows[pairing.end[has_end]]
     begins = int(np.count_nonzero(is_begin))
-    paired = int(np.count_nonzero(has_end))
+    count = int(np.count_nonzero(has_end))
     log.add(
         "begin_unpaired",
         "begins of slices without an end on their track; left out",
-        begins - paired,
+        begins - count,
     )
     log.add(
         "end_unpaired",
         "ends of slices without a begin on their track; left out",
-        len(rows) - begins - paired,
+        len(rows) - begins - count,
+    )
+    detail = "slices near lost begins or ends, to which another end fits as well; their durations may be wrong"
+    log.add(
+        "end_uncertain",
+        detail,
+        int(np.count_nonzero(pairing.is_uncertain)),
     )
     return ends
 

@@ -31,7 +31,9 @@ __all__ = [
     "Field",
     "Part",
     "field",
+    "fill",
     "find_bodies",
+    "is_message",
     "tag_of",
     "varint",
 ]
@@ -143,6 +145,23 @@ def field(address: Int, end: Int) -> Field:
     )
 
 
+@compiled
+def is_message(address: Int, end: Int) -> bool:
+    """Return whether fields fill the bytes from an address to the end."""
+    while address < end:
+        _, _, _, address = field(address, end)
+        if address == BROKEN:
+            return False
+    return True
+
+
+@compiled
+def fill(address: Int, step: Int, count: Int, value: Int) -> None:
+    """Write a value so many times: at an address, and each time `step` numbers of 64 bits further on."""
+    for place in range(count):
+        put(address + 8 * step * place, value)
+
+
 @njit(cache=True, nogil=True)
 def find_bodies(text: Part, rows: Part) -> Walk:
     """Fill rows with the bodies of packets; bodies without room are counted only."""
@@ -227,12 +246,16 @@ def _packet(
 @compiled
 def _copy_header(first: Int, count: Int) -> None:
     """Give all bodies of a packet the time, sequence, flags and clock of the first."""
-    for place in range(1, count):
-        for column in range(TIME, BODY_WIDTH):
-            put(
-                first + 8 * (BODY_WIDTH * place + column),
-                np.int64(word(first + 8 * column)),
-            )
+    if count < 2:
+        return
+    for column in range(TIME, BODY_WIDTH):
+        header = np.int64(word(first + 8 * column))
+        fill(
+            first + 8 * (BODY_WIDTH + column),
+            BODY_WIDTH,
+            count - 1,
+            header,
+        )
 
 
 @compiled

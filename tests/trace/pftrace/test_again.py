@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import IssueLog, TraceError
+from htagraph.trace.kineto.scan.grammar import Bytes
+from htagraph.trace.pftrace import again
 from htagraph.trace.pftrace.again import arguments, category_arguments, check_arguments, event
+from htagraph.trace.pftrace.packets import text_of_file
+from htagraph.trace.remote import TracePath
 from tests.trace.pftrace.made import EVENTS, STREAM, THREAD, small, trace_of
 
 
@@ -17,10 +21,10 @@ def test_every_event_equals_the_one_in_json(tmp_path: Path) -> None:
     trace = trace_of(small(tmp_path / "a.pftrace"))
     written = {(each["name"], each["ts"]): each for each in EVENTS}
     for row, index in enumerate(trace.events.index.tolist()):
-        again = event(trace, index)
-        assert again.name == trace.names[trace.events.name[row]].partition(" (")[0]
-        assert (again.ts_ns, again.dur_ns) == (trace.events.start[row], trace.events.duration[row])
-        assert again.cat == trace.categories[trace.events.category[row]]
+        model = event(trace, index)
+        assert model.name == trace.names[trace.events.name[row]].partition(" (")[0]
+        assert (model.ts_ns, model.dur_ns) == (trace.events.start[row], trace.events.duration[row])
+        assert model.cat == trace.categories[trace.events.category[row]]
     found = {each.name: each for each in (event(trace, index) for index in trace.events.index.tolist())}
     assert (found["gemm"].args.grid, found["gemm"].args.block) == ([4, 2, 1], [128, 1, 1])
     assert (found["gemm"].args.registers_per_thread, found["gemm"].tid) == (40, STREAM)
@@ -33,6 +37,32 @@ def test_an_event_that_is_not_there_is_refused(tmp_path: Path) -> None:
     trace = trace_of(small(tmp_path / "a.pftrace"))
     with pytest.raises(TraceError, match="has no event 99"):
         event(trace, 99)
+
+
+def test_a_file_is_read_once_for_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = list[object]()
+
+    def read(path: TracePath, log: IssueLog) -> Bytes:
+        reads.append(path)
+        return text_of_file(path, log)
+
+    monkeypatch.setattr(again, "text_of_file", read)
+    trace, other = (trace_of(small(tmp_path / name)) for name in ("a.pftrace", "b.pftrace"))
+    for each in (trace, trace, other, other, trace):
+        assert event(each, 0).name == "ProfilerStep#1"
+    assert reads == [trace.path, other.path, trace.path]
+    monkeypatch.setattr(again, "_MOST_KEPT_BYTES", 0)
+    for each in (other, other):
+        assert event(each, 0).name == "ProfilerStep#1"
+    assert reads[3:] == [other.path, other.path]
+
+
+def test_a_file_that_was_changed_is_not_read_again(tmp_path: Path) -> None:
+    trace = trace_of(small(tmp_path / "a.pftrace"))
+    assert event(trace, 0).name == "ProfilerStep#1"
+    trace.path.write_bytes(b"")  # type: ignore[union-attr] # a file of the disk
+    with pytest.raises(TraceError, match="was changed since it was loaded"):
+        event(trace, 0)
 
 
 def test_arguments_of_some_events(tmp_path: Path) -> None:
