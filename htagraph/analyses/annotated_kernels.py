@@ -75,12 +75,8 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
     if by == "kernel":
         return table
     table["at_most_us"] = bound_times(graph)[rows] / 1000
-    groups = table.groupby(
-        ["rank", "annotation"],
-        as_index=False,
-        sort=False,
-    )
-    sums = groups.agg(
+    by_annotation = table.groupby(["rank", "annotation"], as_index=False, sort=False)
+    sums = by_annotation.agg(
         count=("duration_us", "size"),
         total_us=("duration_us", "sum"),
         min_us=("duration_us", "min"),

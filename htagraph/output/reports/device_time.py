@@ -11,6 +11,7 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError, nearest_words
+from htagraph.core.intervals import length
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
@@ -22,6 +23,7 @@ from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.queries.host_time import while_loading
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.whatif.options import criteria
@@ -85,7 +87,8 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     gains = [partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader)]
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         gains = []
-    conclusions = findings.idle_sentences(streams, devices, inputs, *gains)
+    loading_us = sum(length(while_loading(graph, rank)) for rank in graph.ranks) / 1000
+    conclusions = findings.idle_sentences(streams, devices, inputs, *gains, loading_us=loading_us)
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
         brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
