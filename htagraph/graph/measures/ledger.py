@@ -71,6 +71,10 @@ class RankLedger(NamedTuple):
     """Launches of whole CUDA graphs."""
     graph_launches_without_work: int
     """Launches of CUDA graphs without any recorded kernel."""
+    partial_replays: int
+    """Launches of CUDA graphs with fewer kernels than most launches of the same graph."""
+    missing_in_replays: int
+    """The kernels and copies that these launches lack."""
     steps: int
     """Steps that the recording names."""
     steps_without_work: int
@@ -118,6 +122,7 @@ class RankLedger(NamedTuple):
         is_kept_busy = self.device_ns >= LIMITS.nearly_all * self.window_ns
         lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
         lost_calls |= self.lost_at_places > 0
+        lost_calls |= self.partial_replays > 1 and self.missing_in_replays > LIMITS.damaged * self.device_work
         lost_all = bool(self.lost_launches) and not self.device_work
         lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
         if lost_calls or lost_all or lost_steps or self.is_alone:
@@ -276,6 +281,8 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         lost_at_places=lost_places(graph, launches, calls),
         graph_launches=_count(is_graph),
         graph_launches_without_work=_count(is_graph & is_empty),
+        partial_replays=_count(launches.missing[calls] > 0),
+        missing_in_replays=int(launches.missing[calls].sum()),
         steps=steps.steps,
         steps_without_work=steps.without_work,
         device_work=len(work),
