@@ -25,9 +25,9 @@ def recording_sentence(diff: Diff) -> str:
     A job with more events of host code per step is slowed more by its profiler.
     """
     change = diff.change
-    if change.shows_none or diff.is_same or any(is_paced_by_ends(part.graph) for part in diff.parts):
+    if change.shows_none or diff.is_same or any(is_paced_by_ends(compared.graph) for compared in diff.parts):
         return ""
-    before, after = (_host_events(part) for part in diff.parts)
+    before, after = (_host_events(compared) for compared in diff.parts)
     more_events = before - after
     shorter_us = change.before_us - change.after_us
     if abs(more_events) * _EVENT_US < LIMITS.lost * abs(shorter_us):
@@ -42,9 +42,9 @@ def recording_sentence(diff: Diff) -> str:
     )
 
 
-def _host_events(part: ComparedPart) -> float:
+def _host_events(compared: ComparedPart) -> float:
     """Return how many events of host code a step of a rank has, or a rank where no steps are compared."""
-    acts = part.graph.activities
-    kinds = acts.kind[part.activities]
-    recorded = ~acts.on_device[part.activities] & ~of_kinds(kinds, (ActivityKind.STEP, *ADDED))
-    return float(np.count_nonzero(recorded)) / part.repeats
+    acts = compared.graph.activities
+    kinds = acts.kind[compared.activities]
+    recorded = ~acts.on_device[compared.activities] & ~of_kinds(kinds, (ActivityKind.STEP, *ADDED))
+    return float(np.count_nonzero(recorded)) / compared.repeats
