@@ -1,7 +1,7 @@
 """How long hosts tune kernels or compile code: in regions whose name says so, and in operators that time kernels.
 
 A library (cuDNN's benchmark mode, MIOpen) tries several kernels in an operator, reads on the device how long each took,
-and runs the fastest from then on. No name tells that; the readings do.
+and runs the fastest after that. No name tells that; the readings do.
 """
 
 from __future__ import annotations
