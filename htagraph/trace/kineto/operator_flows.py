@@ -40,6 +40,6 @@ def with_operators(table: Events, flows: Flows) -> Events:
     number = operator[is_free] + 1
     external[operator[is_free]] = number
     external[work[is_free]] = number
-    rows = np.flatnonzero(external >= 0).astype(np.int32)
-    column = SparseColumn(rows, external[rows], -1)
+    linked = np.flatnonzero(external >= 0).astype(np.int32)
+    column = SparseColumn(linked, external[linked], -1)
     return replace(table, args={**table.args, _EXTERNAL: column})
