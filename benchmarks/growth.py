@@ -151,6 +151,11 @@ def _long_names(n: int) -> Job:
     return _alone([_work(i, 100 * i, name=f"_{i % 8}<{'x, ' * n}>") for i in range(16)])
 
 
+def _many_long_names(n: int) -> Job:
+    arguments = "x, " * 3300  # 10 kB: more than is read for meaning
+    return _alone([_work(i, 100 * i, name=f"_{i}<{arguments}{i}>") for i in range(n)])
+
+
 def _steps(n: int) -> Job:
     return _alone([_work(i, 100 * i) for i in range(2 * n)], steps=n)
 
@@ -227,7 +232,8 @@ def _native(make: Callable[[int], Job]) -> Callable[[int], Native]:
 PARAMETERS: Mapping[str, tuple[int, Callable[[int], Job | Exported | Native]]] = {
     "events": (8000, _events), "ranks": (48, _ranks), "streams": (1000, _streams), "threads": (1000, _threads),
     "groups": (2000, _groups), "collectives": (2000, _collectives), "names": (4000, _names),
-    "length of names": (20_000, _long_names), "depth of operators": (1000, _nested("cpu_op")),
+    "length of names": (20_000, _long_names), "long names": (500, _many_long_names),
+    "depth of operators": (1000, _nested("cpu_op")),
     "depth of annotations": (1000, _nested("user_annotation")),
     "depth of Python": (1000, _nested("python_function")), "steps": (1000, _steps), "flows": (4000, _flows),
     "files without rank": (100, _files), "devices": (500, _devices), "waits": (4000, _waits),

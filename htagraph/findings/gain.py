@@ -93,8 +93,27 @@ def _when(results: Results) -> list[Claim]:
             break
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
-    more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
+    by_name = {claim.about: claim for claim in claims}
+    encloses = [_encloses(results.graph, claim.about, by_name.get(claim.facts["inside"])) for claim in claims]
+    more = [
+        {"around": claim.about in around, "most": claim is claims[0], "encloses": holds}
+        for claim, holds in zip(claims, encloses, strict=True)
+    ]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+
+
+def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
+    """Return whether activities of a name enclose activities that another claim is about, and never the reverse.
+
+    The time of a backward node may be a part of the time of all products, and yet the products run inside the node.
+    """
+    if other is None:
+        return False
+    acts = graph.activities
+    rows = names_that(lambda each: each == name, graph.names)[acts.name]
+    others = names_that(lambda each: each == other.about, graph.names)[acts.name]
+    holds = (graph.tree.inside(rows) & others).any()
+    return bool(holds and not (graph.tree.inside(others) & rows).any())
 
 
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
@@ -227,9 +246,11 @@ def _short(*claims: Claim) -> str:
     parts, steps = [], claims[0].facts["steps"]
     wholes = [each.about for each in claims]
     names = distinct([gain_name(each, wholes) for each in claims], wholes, LETTERS_IN_SHORT)
-    whole = {claim.about: f"; part of {name}" for claim, name in zip(claims, names, strict=True)}
+    whole = {claim.about: name for claim, name in zip(claims, names, strict=True)}
     for claim, name in zip(claims, names, strict=True):
-        part = whole.get(claim.facts.get("inside", ""), "")
+        name_around = whole.get(claim.facts.get("inside", ""), "")
+        how = "nearly all of it in" if claim.facts.get("encloses") else "part of"
+        part = f"; {how} {name_around}" if name_around else ""
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)}{part})"
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
         parts.append(f"{name}, {saved}{mostly}")

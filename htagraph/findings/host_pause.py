@@ -37,17 +37,19 @@ def _when(results: Results) -> list[Claim]:
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
         after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),
     )  # fmt: skip
+    largest = table.nlargest(MAX_NAMED, "total_us").to_dict("records")
+    pauses = [{str(key): value for key, value in pause.items()} for pause in largest]
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={
-                **{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1,
+                **row, "several": len(results.graph.ranks) > 1,
                 "stacks": has_stacks,
                 "in_steps": steps_of_pause(results.warm_path, row),
                 "holds": bool(row["what"]) and 2 * int(row["activity"]) + 1 in held,  # of a pause: what follows it
             },
         )
-        for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")
+        for row in pauses
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
         and int(row["activity"]) not in outside  # which is said elsewhere
     ]  # fmt: skip

@@ -378,7 +378,8 @@ def _when(results: Results) -> list[Claim]:
         of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
-        for text, changes, rows in find(results.warm_graph):
+        found_in = results.graph if find is _allocator else results.warm_graph  # who starts flushes nothing
+        for text, changes, rows in find(found_in):
             scenario = what_if(results.warm_graph)
             with suppress(SelectionError):  # nothing that the change applies to
                 for option, value in changes:

@@ -1,7 +1,7 @@
-"""Some steps take far longer or shorter than the others: why, if something runs in these alone or takes longer there.
+"""Some steps take far longer or shorter than other steps: why, if something runs in these alone or takes longer there.
 
-Else figures per step are of neither. What explains the most of how much longer a rank's steps are is named: a region,
-frame or operator that the others lack, or whose own time is longer. Of another thread it has to be in those steps
+Figures per step are of the other steps. The finding names the region, frame or operator that explains most of how much
+longer a rank's steps are: other steps lack it, or its own time is longer. Of another thread it has to be in long steps
 alone, more often than by chance.
 """
 
@@ -22,23 +22,24 @@ from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
-from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends, usual_step_ns
+from htagraph.graph.measures.steps import Cadence, cadence_of, is_paced_by_ends, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
 
-_Long: TypeAlias = tuple[Array, Array, Array]
+_Long: TypeAlias = tuple[Array, Array, Array, Array]
 """Of the steps of a rank: their numbers; how much longer than usual each takes, ns, 0 where it is not far longer; which
-neither warm up nor lie at the edge of the recording, where they may be long for that."""
+neither warm up nor lie at the edge of the recording, where steps may be long; the steps that long steps are
+compared with."""
 _Cause: TypeAlias = tuple[Array, bool, bool, Array]
 """What makes steps long: how much of each, ns; whether the other steps lack it; whether it runs on another thread than
 the steps; its activities in them, the longest first."""
 
 
 def step_text(graph: DependencyGraph) -> str:
-    """Return how many steps take how long: the usual time, and the mean where that differs, or the range if none is.
+    """Return how many steps take how long on average, with the range where some step is not near the median.
 
-    Steps that the figure is not of, as where none is usual or no work was recorded, are named with their times.
+    Odd steps and steps that warm up are no part of the average: the text names such steps and gives their times.
 
     Example:
         >>> import htagraph as hg
@@ -50,17 +51,28 @@ def step_text(graph: DependencyGraph) -> str:
         return ""
     # without what profilers do, and without work that was begun before the recording
     usual = usual_step_ns(graph, graph.time) if cadence.chosen.any() else cadence.usual_ns
-    said = cadence.chosen | cadence.alike | (not cadence.chosen.any())
-    some, other = cadence.lengths[said], ~np.isin(spans.step, cadence.steps[said])
+    said = ~cadence.odd | (not cadence.chosen.any())
+    other = ~np.isin(spans.step, cadence.steps[said])
     numbers, at = np.unique(spans.step[other], return_inverse=True)
     took = np.bincount(at, (graph.time[spans.end] - graph.time[spans.start])[other]) / np.bincount(at)
-    text, mean = time_text(usual / 1000), float(np.nanmean(some))
-    if not cadence.alike and len(some) > 1:
-        text = f"{text} ({_range(some)})" if len(cadence.steps) > 2 else _range(some)
-    elif usual < LIMITS.nearly_all * mean:
-        text += f" ({time_text(mean / 1000)} on average)"
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
-    return f"{plural(int(np.bincount(spans.rank[~other]).max()), 'step')} of {text}{without}"
+    count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
+    return f"{count} of {_average(cadence, usual)}{without}"
+
+
+def _average(cadence: Cadence, usual_ns: float) -> str:
+    """Return the average of regular steps, and the range of the steps or the only step that is not near the median."""
+    chosen = cadence.chosen if cadence.chosen.any() else ~np.isnan(cadence.lengths)
+    lengths, far = cadence.lengths[chosen], chosen & ~cadence.near
+    text = time_text(usual_ns / 1000)
+    if not far.any() or len(lengths) == 1:
+        return text
+    if len(cadence.steps) <= 2:
+        return _range(lengths)
+    if far.sum() > 1 or not cadence.chosen.any():
+        return f"{text} ({_range(lengths)})"
+    odd = f"step {cadence.steps[far][0]}: {_range(cadence.lengths[far])}"
+    return f"{text} ({odd}, the others: {_range(cadence.lengths[chosen & ~far])})"
 
 
 def _range(lengths: Array) -> str:
@@ -78,19 +90,40 @@ def _long_steps(graph: DependencyGraph) -> dict[int, _Long]:
         begin, end = graph.time[spans.start[own]], graph.time[spans.end[own]]
         last = graph.time[1::2][graph.activities.rank == rank].max()  # what the last step began may go on behind it
         lengths = np.diff(end, prepend=begin[0]) if ends else np.diff(begin, append=last)
-        usual = float(np.median(lengths))
         sure = np.isin(spans.step[own], cadence.steps[cadence.warm_up :])
         sure[0 if ends else -1] = False
-        excess = np.where(lengths > LIMITS.uneven * usual, lengths - usual, 0.0)
+        is_long = lengths > LIMITS.uneven * np.median(lengths)
+        if not is_long[sure].any():
+            continue
+        compared = _comparable(graph, rank, spans.step[own], is_long)
+        usual = float(np.median(lengths[compared]))
+        excess = np.where(is_long & (lengths > LIMITS.uneven * usual), lengths - usual, 0.0)
         if excess[sure].any():
-            long[rank] = spans.step[own], excess, sure
+            long[rank] = spans.step[own], excess, sure, compared
     return long
+
+
+def _comparable(graph: DependencyGraph, rank: int, steps: Array, is_long: Array) -> Array:
+    """Return the steps of a rank that long steps are compared with: steps that do the same, or all other steps.
+
+    Steps take turns where some evaluate and others train. Names that some steps have, and not all, tell what a step
+    does; a name that a single step has says nothing.
+    """
+    acts, count = graph.activities, len(steps)
+    rows = np.arange(len(acts))[acts.of_rank(rank)]
+    rows = rows[np.isin(acts.step[rows], steps) & ~of_kinds(acts.kind[rows], (ActivityKind.STEP, *ADDED))]
+    does = np.zeros((len(graph.names), count), np.bool_)
+    does[acts.name[rows], np.searchsorted(steps, acts.step[rows])] = True
+    does = does[(does.sum(axis=1) > 1) & ~does.all(axis=1)]
+    kinds = np.unique(does, axis=1, return_inverse=True)[1].ravel() if len(does) else np.zeros(count, np.int64)
+    alike = ~is_long & np.isin(kinds, kinds[is_long])
+    return alike if np.isin(kinds[is_long], kinds[alike]).all() else ~is_long
 
 
 def _cause(graph: DependencyGraph, rank: int, long: _Long) -> _Cause | None:
     """Return what explains most of how much longer some steps of a rank are; None for nothing."""
-    (steps, excess, sure), acts, spans = long, graph.activities, graph.step_spans
-    count, usual = len(steps), excess == 0
+    (steps, excess, sure, usual), acts, spans = long, graph.activities, graph.step_spans
+    count = len(steps)
     rows = np.arange(len(acts))[acts.of_rank(rank)]
     rows = rows[~of_kinds(acts.kind[rows], (ActivityKind.STEP, ActivityKind.SYNC, *ADDED, *COMMUNICATION))]
     rows = rows[np.isin(acts.step[rows], steps)]
@@ -136,7 +169,7 @@ def _explained(results: Results) -> list[Claim]:
     percent = 100_000 * saved / max(results.path.makespan_ns, 1)
     if percent < MIN_PERCENT:
         return []
-    steps, excess, sure = long[rank]
+    steps, excess, sure, _ = long[rank]
     more, own = (float(each[(explained > 0) & sure].mean()) / 1000 for each in (excess, explained))
     facts: dict[str, Any] = {
         "odd": tuple(steps[explained > 0].tolist()), "more_us": more, "own_us": own, "lacking": lacking,
@@ -155,10 +188,7 @@ def _when(results: Results) -> list[Claim]:
     if explained or not (odd.any() and cadence.alike):  # else the range is said with the figure of a step
         return explained
     numbers, some = tuple(cadence.steps[odd].tolist()), cadence.lengths[odd] / 1000
-    facts = {
-        "odd": numbers, "low_us": some.min(), "high_us": some.max(), "usual_us": cadence.usual_ns / 1000,
-        "warm_up": numbers == tuple(cadence.steps[: cadence.warm_up].tolist()),
-    }  # fmt: skip
+    facts = {"odd": numbers, "low_us": some.min(), "high_us": some.max(), "usual_us": cadence.usual_ns / 1000}
     return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
 
 
@@ -181,8 +211,8 @@ def _short(claim: Claim) -> str:
         return f"{text}{where}. Without that, the job would take up to {saved}."
     low, high = time_text(facts["low_us"]), time_text(facts["high_us"])
     lasted = low if low == high else f"{low} to {high}"
-    why = "and the usual step is without first steps" if facts["warm_up"] else "so means per step fit neither"
-    return f"{_which(facts['odd'])} {lasted}, the others about {time_text(facts['usual_us'])}, {why}."
+    others = f"the others about {time_text(facts['usual_us'])}"
+    return f"{_which(facts['odd'])} {lasted}, {others}; figures per step are of the others."
 
 
 def _advice(claim: Claim) -> str:

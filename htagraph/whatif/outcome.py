@@ -194,12 +194,12 @@ class Outcome:
 
     @property
     def baseline_step_ns(self) -> float:
-        """How long a step takes as recorded, ns: the median from step to step, without warm-up and the edge."""
+        """How long a step takes as recorded, ns: the mean of the regular steps."""
         return usual_step_ns(self.baseline, self.baseline.time)
 
     @property
     def step_ns(self) -> float:
-        """How long a step takes as predicted, ns: the median from step to step, without warm-up and the edge."""
+        """How long a step takes as predicted, ns: the mean of the steps that are regular as recorded."""
         return usual_step_ns(self.state.graph, self.marks, self.baseline)
 
     @property

@@ -62,6 +62,16 @@ def test_a_part_names_its_whole() -> None:
     assert re.findall(r"(\w+), [^()]*\([^()]*part of (\w+)", words) == [("part", "all"), ("b", "all")], words
 
 
+def test_a_node_around_the_products_is_no_part_of_them() -> None:
+    """All of the node's time is products; other products run outside of it."""
+    events = []
+    for at in (0, 1000):
+        events += [op("Node", at, 502), op("mm", at + 1, 500), op("mm", at + 502, 300), op("c", at + 802, 150)]
+    words = GAIN.whole(*GAIN.when(Results(load(events))))
+    assert "operator Node, 1.00 ms (51 %; nearly all of it in operator mm)" in words
+    assert "part of" not in words
+
+
 def test_kernels_of_one_short_name_are_told_apart() -> None:
     first, second = "void copy<float, 4>(int)", "void copy<half, 8>(int)"
     sentence = GAIN.whole(gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0))

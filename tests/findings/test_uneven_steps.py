@@ -7,7 +7,7 @@ import pytest
 from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import UNEVEN_STEPS, step_text
-from tests.strategies import OTHER, annotation, load, op, step
+from tests.strategies import OTHER, Json, annotation, load, op, step
 
 
 @pytest.mark.parametrize(
@@ -15,15 +15,15 @@ from tests.strategies import OTHER, annotation, load, op, step
     [
         (
             (400, 100, 100),
-            ["Step 0 takes 400.0 µs, the others about 100.0 µs, and the usual step is without first steps."],
+            ["Step 0 takes 400.0 µs, the others about 100.0 µs; figures per step are of the others."],
         ),
         (
             (400, 100, 100, 300, 100),
-            ["Steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs, so means per step fit neither."],
+            ["Steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs; figures per step are of the others."],
         ),
         (
             (*((100, 100, 300) * 3), 100),
-            ["Steps 2, 5 and 8 take 300.0 µs, the others about 100.0 µs, so means per step fit neither."],
+            ["Steps 2, 5 and 8 take 300.0 µs, the others about 100.0 µs; figures per step are of the others."],
         ),
         ((100, 160, 400), []),  # no step is usual, and the head has the range
         ((100, 100), []),
@@ -36,9 +36,37 @@ def test_odd_steps_make_means_uncertain(lengths: tuple[int, ...], words: list[st
 
 
 def test_the_figure_of_a_step_says_of_which_steps_it_is() -> None:
-    begins = [0, 110, 330, 700]
-    text = step_text(load([step(at, begins[at], begins[at + 1] - begins[at]) for at in range(3)]))
-    assert text == "2 steps of 165.0 µs (110.0 µs to 220.0 µs), without step 2 (370.0 µs)"
+    assert (
+        step_text(load(steps_of(110, 220, 370)))
+        == "2 steps of 165.0 µs (110.0 µs to 220.0 µs), without step 2 (370.0 µs)"
+    )
+    assert step_text(load(steps_of(110, 220, 150))) == "3 steps of 160.0 µs (110.0 µs to 220.0 µs)"
+    assert step_text(load(steps_of(100, 102, 149, 101))) == (
+        "4 steps of 113.0 µs (step 2: 149.0 µs, the others: 100.0 µs to 102.0 µs)"
+    )
+    assert step_text(load(steps_of(100, 102, 98))) == "3 steps of 100.0 µs"
+
+
+def steps_of(*lengths: int) -> list[Json]:
+    """Return steps of some lengths, µs, one after the other."""
+    return [step(number, sum(lengths[:number]), each) for number, each in enumerate(lengths)]
+
+
+def taking_turns(*lengths: int) -> list[Json]:
+    """Return steps of which every second one evaluates all the time."""
+    events = steps_of(*lengths)
+    for number, each in enumerate(lengths):
+        at = sum(lengths[:number])
+        events.append(op("work", at + 1, each - 20))
+        events += [annotation("evaluate", at, each - 10)] * (number % 2)
+    return events
+
+
+def test_a_long_step_is_compared_with_those_that_do_the_same() -> None:
+    """Steps 1, 3 and 5 evaluate. Step 3 takes 1.5 times as long, and 2.3 times the median, which no step does."""
+    assert UNEVEN_STEPS.when(Results(load(taking_turns(80, 300, 90, 450, 80, 300)))) == []
+    (claim,) = UNEVEN_STEPS.when(Results(load(taking_turns(80, 300, 90, 1350, 80, 300))))
+    assert claim.facts["more_us"] == 1350 - 300
 
 
 def test_many_odd_steps_are_counted() -> None:
@@ -47,12 +75,10 @@ def test_many_odd_steps_are_counted() -> None:
         "low_us": 1000.0,
         "high_us": 2000.0,
         "usual_us": 100.0,
-        "warm_up": False,
-        "turn": 0,
     }
     text = UNEVEN_STEPS.whole(Claim("uneven_steps", "", 5, "count", facts=facts))
     assert text.startswith("5 steps take 1.00 ms to 2.00 ms, the others about 100.0 µs")
-    assert text.endswith("so means per step fit neither.")
+    assert text.endswith("figures per step are of the others.")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +88,10 @@ def test_many_odd_steps_are_counted() -> None:
             1,
             "Steps 3 and 7 take 300.0 µs longer than usual: evaluate runs then. Without that, the job would take up to",
         ),
-        (OTHER, "Steps 3 and 7 take 400.0 µs, the others about 100.0 µs, so means per step fit neither."),  # by chance
+        (
+            OTHER,
+            "Steps 3 and 7 take 400.0 µs, the others about 100.0 µs; figures per step are of the others.",
+        ),  # by chance
     ],
 )
 def test_what_runs_in_long_steps_alone_makes_them_long(tid: int, words: str) -> None:

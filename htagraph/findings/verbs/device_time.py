@@ -81,7 +81,8 @@ def top_entry(
     what_if = _criteria(row, table["name"]) if by == "name" else ""
     is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us, what_if)
     at_most = "at most " if row.get("at_most_us", 0.0) > 0 else ""
-    subject = shortened(short_name(row["name"]), _LETTERS) or outside
+    family = "The family " if by == "family" else ""
+    subject = family + (shortened(short_name(row["name"]), _LETTERS) or outside)
     return spoken(
         f"{subject} takes the most {what}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",

@@ -21,6 +21,7 @@ from htagraph.findings.bound import source_of
 from htagraph.findings.incomplete import Comparison, comparison_of
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
+from htagraph.findings.verbs.recording_cost import recording_sentence
 from htagraph.graph.measures.steps import cadence_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.inputs import devices_in, inputs_of
@@ -81,7 +82,13 @@ def diff_sentences(diff: Diff) -> list[str]:
         )
         return [other, *apart, _change(diff), *structure(diff)]
     causes = _causes(diff, effects)
-    said = [*apart, _change(diff), *causes, *_where(diff, effects, is_explained=len(causes) > 0)]
+    said = [
+        *apart,
+        _change(diff),
+        *spoken(recording_sentence(diff)),
+        *causes,
+        *_where(diff, effects, is_explained=len(causes) > 0),
+    ]
     return [*said, *(_regions(diff) if effects.change_us else []), *structure(diff), *_left_out(diff)]
 
 

@@ -51,14 +51,27 @@ def _gain(after: Outcome) -> str:
         return f"The job would take as long as before ({new}{was}){why}."
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
-    how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
-    steps = (time_text(ns / 1000) for ns in (after.step_ns, after.baseline_step_ns))
-    step = f", a usual step {' instead of '.join(steps)}" if gain_steps(after.baseline) > 1 else ""
-    start = f"The job would take {new} instead of {old}{step}: {how}"
+    job_ratio = _times(after.speedup)
+    step, step_ratio = _of_steps(after)
+    with_step = f", {step}" if step and step_ratio == job_ratio else ""
+    apart = f"; {step}: {step_ratio}" if step and not with_step else ""
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
-    if low == high:
-        return f"{start}."
-    return f"{start} (90 % interval of the speedup: {low} to {high})."
+    interval = f" (90 % interval of the speedup: {low} to {high})" if low != high else ""
+    return f"The job would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
+
+
+def _times(speedup: float) -> str:
+    return f"{speedup:.2f} times as fast" if speedup >= 1 else f"{1 / speedup:.2f} times as long"
+
+
+def _of_steps(after: Outcome) -> tuple[str, str]:
+    """Return how long a usual step takes after and before, and the ratio of the two; empty without usual steps."""
+    if gain_steps(after.baseline) <= 1:
+        return "", ""
+    took = time_text(after.baseline_step_ns / 1000)
+    takes = time_text(after.step_ns / 1000)
+    ratio = after.baseline_step_ns / after.step_ns if after.step_ns else float("inf")
+    return f"a usual step {takes} instead of {took}", _times(ratio)
 
 
 def _throughput(after: Outcome) -> str:

@@ -19,7 +19,17 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Calls", "Enqueued", "grouped", "last_ends", "launched_by_operators", "mixed", "owners", "work_before"]
+__all__ = [
+    "Calls",
+    "Enqueued",
+    "entries_of",
+    "grouped",
+    "last_ends",
+    "launched_by_operators",
+    "mixed",
+    "owners",
+    "work_before",
+]
 
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
 
@@ -474,7 +484,7 @@ def work_before(calls: Calls, rank: Array, position: Array, thread: Array) -> tu
 
 def _new_work_before(calls: Calls, lanes: Array, position: Array, rows: Array) -> tuple[Array, Array]:
     """Return the pairs of `work_before` of one thread's calls with streams that have new work since the call before."""
-    enqueued, own = calls.enqueued, _entries(calls, lanes)
+    enqueued, own = calls.enqueued, entries_of(calls, lanes)
     lane, at = enqueued.lane[own], enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
     first = np.searchsorted(position[rows], at, side="right")  # the first of the calls after it was enqueued
     last = np.append((lane[1:] != lane[:-1]) | (first[1:] != first[:-1]), True) & (first < len(rows))
@@ -488,7 +498,7 @@ def last_ends(calls: Calls, rank: Array, position: Array) -> Ints:
     """
     enqueued, out = calls.enqueued, np.full(len(rank), np.iinfo(np.int64).min)
     for rows in grouped(rank):
-        own = _entries(calls, calls.lanes.get(int(rank[rows[0]]), np.zeros(0, np.int64)))
+        own = entries_of(calls, calls.lanes.get(int(rank[rows[0]]), np.zeros(0, np.int64)))
         at = enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
         order = np.argsort(at, kind="stable")
         ends = np.maximum.accumulate(calls.job.activities.end[enqueued.work[own]][order])
@@ -496,6 +506,6 @@ def last_ends(calls: Calls, rank: Array, position: Array) -> Ints:
     return out
 
 
-def _entries(calls: Calls, lanes: Array) -> slice:
+def entries_of(calls: Calls, lanes: Array) -> slice:
     """Return which entries of `Calls.enqueued` are on the streams of a rank, as a slice."""
     return slice(*np.searchsorted(calls.enqueued.lane, (lanes.min(), lanes.max() + 1))) if len(lanes) else slice(0, 0)

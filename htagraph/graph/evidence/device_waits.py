@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, joined, marked, spread
 from htagraph.core.computing import rows_where
+from htagraph.core.intervals import length, union
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
-from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, work_before
+from htagraph.graph.evidence.calls import Calls, entries_of, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
@@ -151,11 +152,13 @@ def _of_pauses(calls: Calls) -> Iterator[Polled]:
     words = np.where(of_kinds(acts.kind[around >> 1], ANNOTATIONS), -1, acts.name[around >> 1])  # some number steps
     places = 2 * words + (around & 1)
     is_open = np.ones(len(rows), np.bool_)
+    never_dry = np.isin(rank, [number for number in calls.lanes if _never_ran_dry(calls, number)])
     for site in _sites(places):
         if np.count_nonzero(pending[site]) < LIMITS.often or not is_open[site].any():
             continue
         moments = target[rows[site]]
-        work, explained = _explained(calls, position[site], moments, begin[site], rank[site])
+        chance = LIMITS.chance if never_dry[site].all() else LIMITS.chance**2
+        work, explained = _explained(calls, position[site], moments, begin[site], rank[site], chance)
         over = (work >= 0) & (acts.end[work] <= begin[site])
         is_new = (explained | over) & is_open[site]
         is_open[site[explained]] = False
@@ -174,12 +177,26 @@ def _sites(places: Array) -> Iterator[Ints]:
     yield from grouped(mixed(*places[:-1]))
 
 
+def _never_ran_dry(calls: Calls, rank: int) -> bool:
+    """Return whether the devices of a rank ran recorded work nearly all the time from the first to the last work.
+
+    A host whose pauses are work of its own would let the queue of a device run dry.
+    """
+    acts = calls.job.activities
+    entries = entries_of(calls, calls.lanes[rank])
+    work = calls.enqueued.work[entries]
+    begin = acts.start[work]
+    end = acts.end[work]
+    return length(union(begin, end)) >= LIMITS.nearly_all * (end.max() - begin.min())
+
+
 def _explained(
     calls: Calls,
     position: Array,
     moments: Array,
     begin: Array,
     rank: Array,
+    chance: float,
 ) -> tuple[Array, Mask]:
     """Return (the work that pauses of one place may wait for, which pauses the work explains).
 
@@ -189,18 +206,19 @@ def _explained(
         moments: the vertex at the end of each pause.
         begin: when each pause began, ns.
         rank: the rank of each pause.
+        chance: how likely the times may agree by chance.
     """
     over = calls.job.activities.moment(moments)
     usual = int(returns_by_rank(calls, rank)[0].max())
     for tolerance in (usual, max(usual, LIMITS.signal_ns)):
         waits = Site(position, over, begin, LIMITS.longest_return_ns, tolerance)
-        work, explained = _ends_with(calls, waits, rank)
+        work, explained = _ends_with(calls, waits, rank, chance)
         if explained.any():
             break
     return work, explained
 
 
-def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
+def _ends_with(calls: Calls, site: Site, rank: Array, chance: float) -> tuple[Array, Mask]:
     """Return (the work that pauses of a site may wait for, which pauses it explains); all -1 where chance may do it."""
     acts = calls.job.activities
     best, score = (np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_)), 0
@@ -212,9 +230,9 @@ def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
         count = int(np.count_nonzero(explained))
         if count <= score * LIMITS.clearer or np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
             continue
-        if _beyond_chance(site, end, visible, explained, alternatives):
+        if _beyond_chance(site, end, visible, explained, alternatives, chance):
             explained &= ~_others_end(calls.job, rank, end, site.over)
-            if _beyond_chance(site, end, visible, explained, alternatives):
+            if _beyond_chance(site, end, visible, explained, alternatives, chance):
                 best, score = (np.where(possible, work, -1), explained), count
     return best
 
@@ -252,7 +270,7 @@ def _most_often(first: Array, behind: Array) -> int:
     return int(edges[order[depth.argmax()]])
 
 
-def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float) -> bool:
+def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float, allowed: float) -> bool:
     """Return whether pauses of a site end with work, which ended at `end` (ns), more often than chance allows.
 
     A pause agrees by chance as often as its length holds the longest delay seen, and as often as the other pauses would
@@ -267,7 +285,7 @@ def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alter
     as_near = np.searchsorted(others, works + latest, side="right") - np.searchsorted(others, works - site.tolerance)
     likely = np.sort(np.minimum(1, np.maximum(alone, (as_near - 1) / (len(others) - 1))))
     chance = alternatives * min(1.0, float(alone.min())) * float(likely[1:].prod())
-    return chance <= LIMITS.chance**2 and LIMITS.agrees(count / len(others), chance)
+    return chance <= allowed and LIMITS.agrees(count / len(others), chance)
 
 
 def _others_end(job: RecordedJob, rank: Array, since: Array, until: Array) -> Mask:

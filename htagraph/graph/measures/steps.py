@@ -1,8 +1,9 @@
 """`graph.step_spans`, when each step starts and ends, and what follows: the usual, odd and comparable steps.
 
-How long a step takes is one figure wherever it is said (`usual_step_ns`), and a gain per step is what this figure
-becomes less: the median time from step to step, without first steps that warm up and without the step at the edge of
-the recording, which nothing bounds on one side; where most steps are not near it, the mean.
+All verbs give one figure for the time of a step (`usual_step_ns`): the mean time from step to step of the regular
+steps, without first steps that warm up and without odd steps. A gain per step is the fall of this figure: the saving in
+all regular steps over their number. So gains of disjoint work add up to at most the time of a step. Of a median, where
+few steps differ, a single step decides.
 """
 
 from __future__ import annotations
@@ -127,16 +128,16 @@ class Cadence(NamedTuple):
     """Their numbers, ascending."""
     lengths: npt.NDArray[np.float64]
     """The time of each, ns, mean over ranks: to the next step, or from the one before. Of the step at the edge of the
-    recording, which has none, from its start to its end; NaN where a profiler may be part of that."""
+    recording, which has no neighbour, from its start to its end; NaN where the end may be more than the step's."""
     counted: npt.NDArray[np.bool_]
-    """Which of them the usual step is the median of: not the one at the edge, and not those that warm up."""
+    """Which steps have a time that may be compared: none that warms up, none at the edge of unknown length."""
     warm_up: int
     """How many steps at the begin take more than twice as long as usual ones."""
 
     @property
     def usual_ns(self) -> float:
         """How long a step takes: the mean of all steps where none is chosen."""
-        return self.figure(self.lengths[self.chosen]) if self.chosen.any() else float(self.lengths.mean())
+        return float(self.lengths[self.chosen].mean() if self.chosen.any() else self.lengths.mean())
 
     @property
     def near(self) -> npt.NDArray[np.bool_]:
@@ -145,18 +146,14 @@ class Cadence(NamedTuple):
 
     @property
     def alike(self) -> bool:
-        """Whether most steps that count are near their median, and at least two or all, so that it is the figure."""
+        """Whether most steps that count are near their median, and at least two or all, so that some are usual."""
         count = int(self.counted.sum())
         return count > 0 and bool(self.near.sum() >= max(min(2, count), MOST * count))
 
     @property
     def chosen(self) -> npt.NDArray[np.bool_]:
-        """Which steps the figure of a step is of: those that count, and where they are not alike, no odd one."""
-        return self.counted & (self.alike | ~self.odd)
-
-    def figure(self, lengths: Array) -> float:
-        """Return how long a step takes, given the times of the chosen steps, as recorded or as predicted."""
-        return float(np.median(lengths) if self.alike else np.mean(lengths))
+        """Which steps are regular: steps that count and are not odd. Their mean time is the figure of a step."""
+        return self.counted & ~self.odd
 
     @property
     def odd(self) -> npt.NDArray[np.bool_]:
@@ -189,9 +186,44 @@ def step_lengths(
     rows = np.arange(len(spans)) if some is None else np.flatnonzero(some)
     step, mark = spans.step[rows], time[(spans.end if ends else spans.start)[rows]]
     follows = np.flatnonzero((spans.rank[rows][1:] == spans.rank[rows][:-1]) & (np.diff(step) == 1))
-    number, at = np.unique(step[follows + ends], return_inverse=True)
-    length = np.diff(mark)[follows].astype(np.float64)
-    return number, np.bincount(at.ravel(), length) / np.bincount(at.ravel())
+    return _mean_by(step[follows + ends], np.diff(mark)[follows])
+
+
+def _mean_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Return (the keys, ascending, the mean of the values of each)."""
+    keys, at = np.unique(key, return_inverse=True)
+    return keys, np.bincount(at.ravel(), value) / np.bincount(at.ravel())
+
+
+def _known_lengths(graph: DependencyGraph, time: Array, *, ends: bool) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Return the result of `step_lengths`, and where begins pace the steps, also the last step from begin to end."""
+    number, length = step_lengths(graph, time, ends=ends)
+    last = _last_steps(graph)
+    last = last[graph.step_spans.step[last] > number.max(initial=-1)]
+    if ends or not len(number) or not len(last):
+        return number, length
+    spans = graph.step_spans
+    at_end, lasted = _mean_by(spans.step[last], time[spans.end[last]] - time[spans.start[last]])
+    return np.append(number, at_end), np.append(length, lasted)
+
+
+def _last_steps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the row of `graph.step_spans` that holds the last step of each rank."""
+    return np.flatnonzero(np.diff(graph.step_spans.rank, append=-1))
+
+
+def _last_is_whole(graph: DependencyGraph, others: Array) -> bool:
+    """Return whether the last step on a host is a step like the `others`, whose times are ns.
+
+    An odd last step may hold work that follows the last step, or nothing. A rank that waits for other ranks may wait
+    for a rank whose profiler has stopped; a last step no longer than the longest other step shows that it did not.
+    """
+    spans = graph.step_spans
+    last = _last_steps(graph)
+    lasted = graph.time[spans.end[last]] - graph.time[spans.start[last]]
+    middle = float(np.quantile(others, 0.5, method="lower"))  # of two, one may warm up
+    most = LIMITS.uneven * middle if len(last) == 1 else float(others.max())
+    return float(lasted.max()) <= most and LIMITS.uneven * float(lasted.mean()) >= middle
 
 
 def _with_work(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
@@ -217,20 +249,21 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
     if not len(spans):
         return None
     ends, some = is_paced_by_ends(graph), _with_work(graph)
-    numbers, at = np.unique(spans.step[some], return_inverse=True)
-    own = (graph.time[spans.end] - np.maximum(graph.time[spans.start], _queue_end(graph)))[some]
-    lengths = np.bincount(at.ravel(), own) / np.bincount(at.ravel())
+    own = graph.time[spans.end] - np.maximum(graph.time[spans.start], _queue_end(graph))
+    numbers, lengths = _mean_by(spans.step[some], own[some])
     known, between = step_lengths(graph, graph.time, ends=ends, some=some)
     places = np.searchsorted(numbers, known)
     lengths[places] = between
     if len(known) < SEVERAL:
         places = np.arange(len(numbers))
-    elif not ends:
-        lengths[np.setdiff1d(np.arange(len(numbers)), places)] = np.nan  # behind it may be what the profiler does
+    at_end = not ends and len(known) > 0 and _last_is_whole(graph, between)
+    if not ends and not at_end and len(known) >= SEVERAL:
+        lengths[np.setdiff1d(np.arange(len(numbers)), places)] = np.nan
     normal = np.flatnonzero(lengths <= LIMITS.uneven * np.quantile(lengths[places], 0.5, method="lower"))
     warm_up = int(normal[0]) if len(normal) else 0
     counted = marked(np.searchsorted(numbers, known), len(numbers))
     counted[:warm_up] = False
+    counted[-1] |= at_end and bool(counted.any())  # alone, the step at the edge says nothing
     return Cadence(numbers, lengths, counted, warm_up)
 
 
@@ -254,18 +287,18 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
     `time` is the moment of each vertex, ns, as recorded or as predicted. Without two steps it is `mean_step_ns`.
     """
     cadence = cadence_of(like or graph)
-    numbers, lengths = step_lengths(graph, time, ends=is_paced_by_ends(like or graph))
+    numbers, lengths = _known_lengths(graph, time, ends=is_paced_by_ends(like or graph))
     some = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(0, np.bool_)
-    usual = cadence.figure(lengths[some]) if cadence and some.any() else 0.0
+    usual = float(lengths[some].mean()) if some.any() else 0.0
     return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
 
 
 @once
 def usual_steps(graph: DependencyGraph) -> list[int]:
-    """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
+    """Return the regular steps, where a recording holds much else, such as a warm-up or odd steps; else none.
 
-    They are those near the median (`Cadence.near`), if steps are alike, cover most of the recording, and take most of
-    the time of the steps that count: where few steps take most of it, they are what the job is slow by.
+    The regular steps (`Cadence.chosen`) stand for the recording if steps are alike, cover most of the recording, and
+    take most of the time of the steps that count: where few steps take most of that time, the job is slow by these few.
 
     Example:
         >>> import htagraph as hg
@@ -275,8 +308,8 @@ def usual_steps(graph: DependencyGraph) -> list[int]:
     cadence = None if whole_steps(graph) else cadence_of(graph)
     if cadence is None or _covered(graph)[1] < MOST:
         return []
-    held = cadence.lengths[cadence.near].sum() >= MOST * cadence.lengths[cadence.counted].sum()
-    return cadence.steps[cadence.near].tolist() if held and cadence.alike and cadence.near.sum() > 1 else []
+    held = cadence.lengths[cadence.chosen].sum() >= MOST * cadence.lengths[cadence.counted].sum()
+    return cadence.steps[cadence.chosen].tolist() if held and cadence.alike and cadence.chosen.sum() > 1 else []
 
 
 def gain_steps(graph: DependencyGraph) -> int:

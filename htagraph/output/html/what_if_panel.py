@@ -226,7 +226,6 @@ def _header(
         "paced": {
             "ends": is_paced_by_ends(outcome.baseline),
             "counted": cadence.steps[cadence.chosen].tolist() if cadence else [],
-            "mean": bool(cadence and not cadence.alike),
         },
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
@@ -305,7 +304,7 @@ def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]
     named = 0
     families = (Slider(name, category, dict(which)) for name, category, which in _FAMILIES)
     targets = (
-        Slider(_words(row.what, row.name), "", criteria(str(row.target)), str(row.note), is_named=True)
+        Slider(_words(str(row.what), str(row.name)), "", criteria(str(row.target)), str(row.note), is_named=True)
         for row in opportunities.itertuples()
         if row.target and row.what not in {"rank", "straggler"}
     )

@@ -15,7 +15,7 @@ from htagraph.core.intervals import length
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES, MEASURES
+from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
@@ -35,12 +35,10 @@ __all__ = [
 
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
-"""What follows from the other columns, or matters less than whole names."""
+"""Columns that follow from other columns, or matter less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
-_OPERATORS = MEASURES | {Part.HOST}
-"""The parts of a recording that conclusions on the device time of operators need."""
 _FIGURES = {
-    "name": "kernel_breakdown", "rank": "kernel_distribution",
+    **dict.fromkeys(("name", "family"), "kernel_breakdown"), "rank": "kernel_distribution",
     **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),
 }  # fmt: skip
 """Figures of `kernels` by what device time is summed up by."""
@@ -180,6 +178,8 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, 
 def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
     if by == "name":
         return hg.kernel_breakdown(graph)
+    if by == "family":
+        return hg.kernel_breakdown(graph, by="family")
     if by == "rank":
         return hg.kernel_distribution(graph)
     if by == "module":
@@ -273,7 +273,7 @@ def counters_report(
 @gives(
     "phases", {"phases": "analyses.phases.TABLE"},
     titles={"phases": "Phases, the most wall time of a rank first (wall time ends with the last work launched)"},
-    rests_on=_OPERATORS,
+    rests_on=ATTRIBUTES,
 )  # fmt: skip
 def phases_report(
     graph: DependencyGraph, inputs: Sequence[str], *, annotation: str | None = None, top: int = 10
@@ -294,7 +294,7 @@ def phases_report(
 
 @gives(
     "roofline", {"roofline": "analyses.roofline.TABLE", "counters": "analyses.cupti_counters.TABLE"},
-    maybe=("counters",), rests_on=_OPERATORS,
+    maybe=("counters",), rests_on=ATTRIBUTES,
 )  # fmt: skip
 def roofline_report(
     graph: DependencyGraph,
@@ -318,7 +318,7 @@ def roofline_report(
     )
 
 
-@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=_OPERATORS)
+@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
 def patterns_report(
     graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
 ) -> Report:

@@ -17,6 +17,7 @@ from htagraph.graph.evidence import device_waits
 from htagraph.graph.evidence.device_waits import implicit_syncs
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import longest_blocking
+from htagraph.queries.path_segments import bound_of
 from tests.strategies import COMPUTE, Json, complete, kernel, launch, load, op, runtime
 from tests.waiting import by_hand
 
@@ -279,3 +280,43 @@ def test_work_of_the_host_stays_work_of_the_host_whatever_ends_beside_it(own: di
     graph = load(paused(**{"wait": False} | own))
     assert not len(by_hand(paused(**{"wait": False} | own)).polled.vertex)
     assert not hg.what_if(graph).scale(factor=0.5, kind="computation").run().saved_ns
+
+
+def exchanged(lasts: Sequence[int], *, lead: int, own: int = 0) -> list[Json]:
+    """Return rounds in which a host launches a kernel, records nothing until it is nearly over, and launches another.
+
+    Args:
+        lasts: how long the kernel of each round runs, µs.
+        lead: how long before the end of the kernel the host goes on, µs.
+        own: how long the host pauses in place of that, µs, for work of its own; 0 for none.
+    """
+    events: list[Json] = []
+    now, free = 10, 0
+    for number, length in enumerate(lasts):
+        begin = max(free, now + 8)
+        events += [op("asks", now, 9), launch(now + 1, 4, 2 * number + 1)]
+        events.append(kernel("exchange", begin, length, 2 * number + 1))
+        now = now + 10 + own if own else begin + length - lead
+        free = begin + length + 1
+        events += [op("goes on", now, 9), launch(now + 1, 4, 2 * number + 2)]
+        begin = max(free, now + 8)
+        events.append(kernel(COMPUTE, begin, 120, 2 * number + 2))
+        now += 10
+        free = begin + 121
+    return events
+
+
+LASTS = (1830, 2900, 1200, 3300)
+
+
+@pytest.mark.parametrize("lead", [5, 30, 65])
+def test_few_pauses_beside_a_device_that_never_runs_dry_show_that_the_host_waits(lead: int) -> None:
+    graph = load(exchanged(LASTS, lead=lead))
+    halved = hg.what_if(graph).scale(kind="computation", factor=0.5).run()
+    assert halved.saved_ns >= 0.95 * 1000 * (sum(LASTS) + 4 * 120) / 2
+    assert bound_of(hg.critical_path(graph)).cause == "computation"
+
+
+def test_few_pauses_of_a_host_that_runs_ahead_show_nothing() -> None:
+    graph = load(exchanged(LASTS, lead=0, own=700))
+    assert not (graph.edges.kind == EdgeKind.HOST_SYNC).any()

@@ -77,7 +77,7 @@ def test_opportunities_have_one_base_and_the_percentage_of_a_step_that_is_said()
     brief = opportunities_report(graph, []).brief or {}
     shown = brief["opportunities"].set_index("name").loc["aten::mm"]
     assert shown["time_us"] >= shown["critical_us"] >= shown["gain_us"] == pytest.approx(137_500, rel=0.01)
-    assert f"{shown['gain_per_step_percent']:.0f}" == "54"
+    assert f"{shown['gain_per_step_percent']:.0f}" == "50"  # of 91.3 ms, the mean of three steps, 45.8 ms
 
 
 def test_nothing_worth_the_work_is_said_so(tmp_path: Path, results: Results) -> None:

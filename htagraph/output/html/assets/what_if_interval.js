@@ -14,17 +14,14 @@ export function stepsAlong({ skeleton }, factors, which, along) {
   return momentsAlong(skeleton, factors, which, along).map((time) => usualStep(skeleton, time));
 }
 
-/** Return how long a step usually takes, ns; without two steps the mean over all ranks; the makespan without steps. */
+/** Return how long a regular step takes, ns, on average; without two steps the mean over all ranks; the makespan without steps. */
 function usualStep(skeleton, time) {
   const { steps, end, paced } = skeleton;
   if (!steps.length) return time[end];
-  const counted = lengthsOf(steps, time, paced.ends).filter(({ step }) => paced.counted.includes(step)).map(({ ns }) => ns);
-  if (counted.length && paced.mean) return counted.reduce((sum, ns) => sum + ns, 0) / counted.length;
-  if (counted.length) {
-    counted.sort((one, other) => one - other);
-    const half = counted.length >> 1;
-    return counted.length % 2 ? counted[half] : (counted[half - 1] + counted[half]) / 2;
-  }
+  const between = lengthsOf(steps, time, paced.ends);
+  const known = paced.ends ? between : [...between, ...lastOf(steps, time, between)];
+  const counted = known.filter(({ step }) => paced.counted.includes(step)).map(({ ns }) => ns);
+  if (counted.length) return meanOf(counted);
   const from = Math.min(...steps.map(({ start }) => time[start]));
   const to = Math.max(...steps.map((each) => time[each.end]));
   return (to - from) / new Set(steps.map(({ step }) => step)).size;
@@ -41,6 +38,14 @@ function lengthsOf(steps, time, ends) {
     sums.set(step, [sum + mark(steps[i]) - mark(steps[i - 1]), count + 1]);
   }
   return [...sums].sort(([one], [other]) => one - other).map(([step, [sum, count]]) => ({ step, ns: sum / count }));
+}
+
+/** Return {step, ns}: the time of the last step, which no other one follows, from begin to end; mean over ranks. */
+function lastOf(steps, time, between) {
+  const known = Math.max(-1, ...between.map(({ step }) => step));
+  const last = steps.filter(({ rank, step }, i) => step > known && steps[i + 1]?.rank !== rank);
+  const ns = last.map(({ start, end }) => time[end] - time[start]);
+  return between.length && last.length ? [{ step: last[0].step, ns: meanOf(ns) }] : [];
 }
 
 /** Return {low, high, cause}: the 90 % interval of a speedup. */
