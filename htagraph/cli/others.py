@@ -133,13 +133,33 @@ def simulate(
     typer.echo(f"{len(files)} traces in {output}, the truth in {output / 'truth'}", err=True)
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
-    """Return ``name=value`` options as a dict; pydantic reads the values."""
+def _settings(pairs: list[str]) -> dict[str, object]:
+    """Return ``name=value`` options as a dict; pydantic reads the values, after JSON where a value is a list."""
+    settings: dict[str, object] = {}
     for pair in pairs:
-        if "=" not in pair:
+        name, equals, text = pair.partition("=")
+        if not equals:
             msg = f"{pair!r} is not of the form name=value"
             raise typer.BadParameter(msg, param_hint="--set")
-    return dict((pair.split("=", 1)[0], pair.split("=", 1)[1]) for pair in pairs)
+        settings[name] = _list(name, text) if text.startswith("[") else text
+    return settings
+
+
+def _list(name: str, text: str) -> object:
+    """Return the list that JSON text stands for.
+
+    Args:
+        name: the field of the list.
+        text: the JSON.
+
+    Raises:
+        BadParameter: the text is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        msg = f"{name}: {text!r} is no list in JSON, such as [0, 900]"
+        raise typer.BadParameter(msg, param_hint="--set") from error
 
 
 def info(form: Format | None = None, output: Path | None = None) -> None:

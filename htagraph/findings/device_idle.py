@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -28,6 +30,7 @@ from htagraph.findings.finding import (
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
+from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
@@ -52,6 +55,9 @@ _TEXT = {
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
+_GRAPHS = "Use CUDA graphs"
+_MORE_GRAPHS = "Use CUDA graphs for more of a step"
+"""The same advice for a job that replays some."""
 _HOST = {
     "loader": (", which waits for the data loader", LOADER_ADVICE),
     "ranks": (", which waits for other ranks or transfers", ""),
@@ -64,7 +70,7 @@ _HOST = {
     "few": (", which launches little work, each piece late", ""),
     "launches": (
         ", which launches many small pieces of work, each too late",
-        "Use CUDA graphs, larger batches or fewer operators{compile}.",
+        f"{_GRAPHS}, larger batches or fewer operators{{compile}}.",
     ),
 }
 """Why the host is late, and what to do, by the reason."""
@@ -185,12 +191,32 @@ def _when(results: Results) -> list[Claim]:
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
-                beyond_us = results.free.get("data_loading", 0) / 1000 if facts["loading_us"] else 0.0
-                facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000 - beyond_us}
-                facts["likely"] = bound.get("likely", "").removeprefix("; ") * (not beyond_us)
+                facts |= _gain_of_host(results, is_loading=facts["loading_us"] > 0)
+                is_whole = not facts["beyond"]
+                facts["likely"] = bound.get("likely", "").removeprefix("; ") * is_whole
+                facts["replays"] = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
         facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
+
+
+def _gain_of_host(results: Results, *, is_loading: bool) -> dict[str, Any]:
+    """Return how much a host that takes no time gains beyond changes that need no other program, µs, and these changes.
+
+    Args:
+        results: the results of the job.
+        is_loading: whether the device waits for the data loader.
+    """
+    gain_us = results.free.get("host", 0) / 1000
+    beyond = []
+    if is_loading:
+        gain_us -= results.free.get("data_loading", 0) / 1000
+        beyond.append("a faster data loader")
+    remedies = [claim for claim in results.claims(REMEDY.when) if claim.about == "optimizer"]
+    if remedies:
+        gain_us -= remedies[0].figure
+        beyond.append("a fused optimizer")
+    return {"steps": results.steps, "free_us": max(gain_us, 0.0), "beyond": beyond}
 
 
 def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
@@ -248,6 +274,7 @@ def _advice(claim: Claim) -> str:
     is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
     advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
     compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
+    advice = advice.replace(_GRAPHS, _MORE_GRAPHS) if claim.facts.get("replays") else advice
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 
 
@@ -257,7 +284,8 @@ def _trial(claim: Claim) -> Trial | None:
     if us <= 0:
         return None
     range_of_it = f" ({claim.facts['likely']})" if claim.facts["likely"] else ""
-    beyond = " beyond what a faster data loader does" if claim.facts.get("loading_us") else ""
+    others = claim.facts.get("beyond", [])
+    beyond = f" beyond {and_list(others)}" if others else ""
     sentence = f"A host that takes no time saves {gain_text(claim, us)}{beyond}{range_of_it}."
     return Trial(us, sentence, ("--infinite-host",))
 

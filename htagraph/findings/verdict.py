@@ -35,6 +35,8 @@ from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
+from htagraph.graph.tolerances import LIMITS
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
 
@@ -240,12 +242,27 @@ def _without_gain(claim: Claim, sent_us: float) -> Claim:
 
 
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
-    """Return (the advice, the trial) of the largest gain; advice for recording, where the recording lacks a part."""
-    missing = [finding.advice(*group) for finding, group in every if finding is INCOMPLETE]
-    if missing:
-        return missing[0], None
+    """Return (the advice, the trial) of the largest gain; advice for recording, where the recording lacks a part.
+
+    A device that computes nearly all the time bounds the job, whatever the host does: a known remedy for the kernels
+    comes before a recording of the host.
+    """
+    missing = [(group[0].about, finding.advice(*group)) for finding, group in every if finding is INCOMPLETE]
+    hosts = {Part.HOST.name, Part.CALLS.name}
+    lost = {about for about, _ in missing}
+    is_lost_host = lost <= hosts
+    remedies = [sentence for sentence in every if sentence[0] is REMEDY] if missing else every
+    if missing and not (is_lost_host and _computes(every)):
+        return missing[0][1], None
     # a change alone tells nobody what to do
-    return next((each[1:3] for each in _ranked(every) if each[1] and each[3] > 0), ("", None))
+    recording = missing[0][1] if missing else ""
+    return next((action[1:3] for action in _ranked(remedies) if action[1] and action[3] > 0), (recording, None))
+
+
+def _computes(every: Sequence[tuple[Finding, list[Claim]]]) -> bool:
+    """Return whether computation of devices is nearly all of the critical path."""
+    bounds = [claim for _, claims in every for claim in claims if claim.says == BOUND.name]
+    return any(claim.about == "computation" and claim.figure >= 100 * LIMITS.nearly_all for claim in bounds)
 
 
 def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:

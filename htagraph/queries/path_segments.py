@@ -98,6 +98,10 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     gap[is_edge] = np.where(is_head, GapKind.TRACE_HEAD, gap[is_edge])
     activity = np.where(owner >= 0, owner, target)
     region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
+    # time without any event, before an activity begins, is time of what is around the activity
+    is_before = (gap == GapKind.HOST_UNTRACED) & (into_vertex % 2 == 0) & (kind != EdgeKind.HOST_ORDER)
+    around = graph.tree.parent[target]
+    region = np.where(is_before, around, region)
     beside = of_kinds(kind, edges_with("starts")) & (owner >= 0)  # the owner ran until the next one started
     return Segments(
         start=bounds[keep], length=np.diff(bounds)[keep], activity=activity,

@@ -118,6 +118,15 @@ def test_a_setting_needs_a_value(tmp_path: Path, run: Any) -> None:
     assert run("simulate", "--set", "layers", "-o", tmp_path / "job").code == 2
 
 
+def test_a_setting_may_be_a_list(tmp_path: Path, run: Any) -> None:
+    slow = 'slow_ranks=[{"rank": 1, "factor": 1.5}]'
+    options = ["--ranks", "2", "--steps", "1", "--set", "clock_offsets_us=[0, 900]", "--set", slow]
+    assert run("simulate", *options, "-o", tmp_path / "job").code == 0
+    ran = run("simulate", "--set", "clock_offsets_us=[0,", "-o", tmp_path / "other")
+    assert ran.code == 2
+    assert "no list in JSON" in " ".join(ran.err.split())
+
+
 def test_a_client_lists_the_tools_and_asks_for_the_summary() -> None:
     pytest.importorskip("mcp.server.mcpserver")
     import anyio

@@ -11,7 +11,7 @@ from htagraph.findings.finding import NO_CHART, Claim
 from htagraph.findings.results import Results
 from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, runtime
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
 def idle(cause: str, host: str = "", waits: float = 0.0, *, behind_other_work: bool = False) -> Claim:
@@ -43,6 +43,36 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
     assert words in DEVICE_IDLE.short(claim)
     assert "30 % of the time (rank 1: 35 %)" in DEVICE_IDLE.short(claim)
     assert ("CUDA graph" in DEVICE_IDLE.advice(claim)) == (host == "launches" or cause == "kernel_wait")
+
+
+def loading() -> list[Json]:
+    """Return three steps of 100 short kernels that the host launches late, each behind 3 ms in the data loader."""
+    events: list[Json] = []
+    for number in range(3):
+        begin = 10_000 * number
+        events += [step(number, begin, 10_000)]
+        events += [annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begin + 10, 3_000)]
+        for place in range(100):
+            at = begin + 3_100 + 60 * place
+            correlation = 1_000 * number + place + 1
+            events += [
+                op("aten::add", at, 40),
+                launch(at + 5, 5, correlation),
+                kernel(COMPUTE, at + 12, 4, correlation),
+            ]
+    return events
+
+
+def test_the_part_of_the_waiting_that_the_data_loader_explains_is_named_and_no_gain_of_the_launches() -> None:
+    results = Results(load(loading()))
+    (claim,) = [claim for claim in DEVICE_IDLE.when(results) if claim.about == "host_wait"]
+    assert claim.facts["loading_us"] == pytest.approx(9_000, rel=0.01)
+    assert "9.00 ms of this in 3 waits for the data loader; beside that, the host launches" in DEVICE_IDLE.short(claim)
+    trial = DEVICE_IDLE.trial(claim)
+    assert trial is not None
+    assert "beyond a faster data loader" in trial.sentence
+    gains = results.free
+    assert trial.saved_us == pytest.approx((gains["host"] - gains["data_loading"]) / 1000)
 
 
 def test_idle_time_behind_other_work_is_called_what_it_is() -> None:

@@ -29,6 +29,13 @@ def test_a_pause_is_told_with_the_function_around_it() -> None:
     assert "sleep in train.py(42): augment on ranks 0 and 1, 20 times" in on_both
 
 
+def test_pauses_of_few_steps_are_told_with_these_and_how_to_see_what_they_are() -> None:
+    saving = pause("", inside="", in_steps=[4, 7], count=2, stacks=False)
+    assert "untraced time in steps 4 and 7, 2 times, 200.0 ms" in HOST_PAUSE.short(saving)
+    assert HOST_PAUSE.advice(saving) == "Record with with_stack=True, to see what runs in that time."
+    assert not HOST_PAUSE.advice(pause("", in_steps=[4], stacks=True))
+
+
 def test_untraced_time_is_told_by_what_is_around_it() -> None:
     sentence = HOST_PAUSE.whole(pause("", inside="step", before="aten::mm", count=1))
     assert "untraced time in step before aten::mm, 200.0 ms (22 %)" in sentence

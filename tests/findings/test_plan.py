@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import htagraph as hg
 from htagraph.queries.weights import ChangeError
 from tests.findings.test_start_up import starting
-from tests.reach import DATA, graph_of
-from tests.strategies import load
+from tests.reach import DATA, JOBS, graph_of, label
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, step
 
 
 def test_a_plan_says_what_its_changes_save() -> None:
@@ -25,6 +27,30 @@ def test_one_change_is_said_in_the_singular() -> None:
     assert "rank 2 as fast as its peers" in said[0]  # the simulated fault
     assert said[1].startswith("No other change of the ")
     assert said[1].endswith("saves more.")
+
+
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_a_plan_prints_one_interval(path: Path) -> None:
+    said = " ".join(hg.plan(graph_of(path)).sentences(["job"]))
+    assert said.count("90 %") <= 1
+    assert "speedup" not in said
+
+
+def test_what_a_plan_leaves_out_is_named_with_its_gain() -> None:
+    """A step of many small kernels of an optimizer, which one kernel replaces."""
+    events: list[Json] = []
+    for number in range(4):
+        begin = 20_000 * number
+        events += [step(number, begin, 20_000), annotation("Optimizer.step#SGD.step", begin + 10, 19_000)]
+        for place in range(100):
+            at = begin + 20 + 150 * place
+            correlation = 1_000 * number + place + 1
+            events += [launch(at, 10, correlation), kernel(COMPUTE, at + 15, 4, correlation)]
+    plan = hg.plan(load(events))
+    assert len(plan.left_out) == len(plan.left_out_us) == 1
+    said = " ".join(plan.sentences(["job"]))
+    assert "optimizer: as one kernel with no host time (" in said
+    assert ("more than these together" in said) == (plan.left_out_us[0] > plan.saved_us)
 
 
 def test_start_up_is_nothing_that_a_plan_saves() -> None:

@@ -13,7 +13,7 @@ from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind
 from htagraph.analyses.critical_path import critical_path
 from htagraph.queries import path_segments
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, bound_of, segments_of
-from tests.reach import DATASETS, graph_of
+from tests.reach import DATASETS, JOBS, graph_of, label
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
@@ -109,3 +109,15 @@ def test_a_path_without_time_is_bound_by_nothing() -> None:
 def test_a_long_kernel_bounds_the_job() -> None:
     graph = load([op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1)])
     assert bound_of(hg.critical_path(graph)).cause == "computation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_host_time_without_any_event_is_of_no_activity_that_has_not_begun(path: Path) -> None:
+    graph = graph_of(path)
+    parts = hg.critical_path(graph).segments
+    rows = np.flatnonzero((parts.gap == GapKind.HOST_UNTRACED) & (parts.region >= 0))
+    region = parts.region[rows]
+    assert (graph.time[2 * region] <= parts.start[rows]).all()
+    begins = parts.start[rows] + parts.length[rows] == graph.time[2 * parts.target[rows]]
+    assert (region[begins] != parts.target[rows][begins]).all()

@@ -23,6 +23,7 @@ from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHA
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.findings.verbs.recording_cost import recording_sentence
 from htagraph.graph.measures.steps import cadence_of
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.inputs import devices_in, inputs_of
 from htagraph.queries.paths import CriticalPath
 
@@ -294,8 +295,34 @@ def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
     said = [_key(row) for cause in named for row in cause.rows]
     rows = [row for row in effects.to_frame().to_dict("records") if _key(row) not in said]
     rows = sorted(rows, key=lambda row: -row["effect_us"] / diff.change_us)[:MAX_NAMED]
-    names = [row["name"] for row in rows if row["effect_us"] / diff.change_us >= MIN_SHARE]
+    large = [str(row["name"]) for row in rows if row["effect_us"] / diff.change_us >= MIN_SHARE]
+    names = [f"{name}{_in_region(name, diff)}" for name in large]
     return f" (the largest: of {and_list(names)})" if names else ""
+
+
+def _in_region(name: str, diff: Diff) -> str:
+    """Return the annotation in which nearly all of the change of some work lies, though the work runs elsewhere, too.
+
+    Args:
+        name: the name of the work.
+        diff: the two jobs.
+    """
+    tree = diff.alignment
+    is_region = np.array(tree.kinds) == ActivityKind.ANNOTATION.label
+    is_work = np.array(tree.names) == name
+    region = np.where(is_region & ~is_work, np.arange(len(tree)), -1)
+    for path in np.flatnonzero(tree.parent >= 0).tolist():  # parents are numbered first: the outermost region stays
+        around = region[tree.parent[path]]
+        region[path] = around if around >= 0 else region[path]
+    before, after = (
+        part.sums(path, len(tree))[1] / part.repeats for part, path in zip(diff.parts, tree.path, strict=True)
+    )
+    work = np.flatnonzero(is_work)
+    change = pd.Series((after - before)[work]).groupby(region[work]).sum()
+    whole = change.sum()
+    most = int(change.abs().idxmax()) if len(change) > 1 and whole else -1
+    is_there = most >= 0 and change[most] / whole >= LIMITS.nearly_all
+    return f" in {tree.names[most]}" if is_there else ""
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.statistics import MOST
+from htagraph.findings.bound import source_of
 from htagraph.findings.limits import MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import cause_words, plural, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part
@@ -31,7 +32,7 @@ def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
         f"{time_text(high / 1000)}."
         if after.state.jitter
         else "",
-        _bound(before, now) if now.cause and _is_known(after, before, now) else "",
+        _bound(before, now, source_of(after.baseline)) if now.cause and _is_known(after, before, now) else "",
     )
 
 
@@ -86,15 +87,23 @@ def _throughput(after: Outcome) -> str:
     return f"{done}: {share:.0f} % efficiency{ends[1]}."
 
 
-def _bound(before: Bound, now: Bound) -> str:
-    """Say what bounds the job before and after."""
+def _bound(before: Bound, now: Bound, source: str) -> str:
+    """Say what bounds the job before and after; a job without a data loader waits for a process in `source`."""
     rank, most = next(iter(now.ranks.items()))
     where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > 100 * MOST else ""
     share = f"{now.causes[now.cause]:.0f} % of the critical path{where}"
-    name, name_before = (cause_words(bound.cause, bound.shares) for bound in (now, before))
+    name = _cause(now, source)
+    name_before = _cause(before, source)
     if now.cause == before.cause:
         return f"It would still be bound by {name}: {share}."
     return f"It would then be bound by {name} ({share}) instead of {name_before}."
+
+
+def _cause(bound: Bound, source: str) -> str:
+    """Return the cause of a bound in words."""
+    if source and bound.cause == "data_loading":
+        return f"waiting for another process or thread in {source}"
+    return cause_words(bound.cause, bound.shares)
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 import htagraph as hg
-from htagraph.findings.verbs.diff import compare_sentences, diff_sentences, too_long
+from htagraph.findings.verbs.diff import _in_region, compare_sentences, diff_sentences, too_long
+from htagraph.graph.dependency_graph import DependencyGraph
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, step
 
@@ -273,3 +274,19 @@ def test_time_between_operators_beside_communication_may_be_a_wait_and_is_no_wor
     for is_met in (False, True):
         lines = lines_of(*(job(pause, is_met=is_met) for pause in (90, 10)))
         assert any("Python between operators takes 80" in line for line in lines) != is_met
+
+
+def test_the_largest_change_is_named_with_the_region_that_alone_has_it() -> None:
+    """Products in `evaluate` become shorter, each in another way; those of the steps stay as they are."""
+    diff = hg.diff(evaluating(4_000), evaluating(1_000))
+    assert " in evaluate" in _in_region("aten::mm", diff)
+    assert _in_region("aten::add", diff) == ""
+
+
+def evaluating(us: int) -> DependencyGraph:
+    events: list[Json] = []
+    for number in range(6):
+        begin = 20_000 * number
+        events += [step(number, begin, 20_000), op("aten::mm", begin + 100, 5_000), op("aten::add", begin + 6_000, 50)]
+        events += [annotation("evaluate", begin + 10_000, 6_000), op("aten::mm", begin + 10_500, us)]
+    return load(events)
