@@ -320,9 +320,12 @@ def _in_region(name: str, diff: Diff) -> str:
     work = np.flatnonzero(is_work)
     change = pd.Series((after - before)[work]).groupby(region[work]).sum()
     whole = change.sum()
-    most = int(change.abs().idxmax()) if len(change) > 1 and whole else -1
-    is_there = most >= 0 and change[most] / whole >= LIMITS.nearly_all
-    return f" in {tree.names[most]}" if is_there else ""
+    if len(change) < 2 or not whole:
+        return ""
+    largest = int(change.abs().to_numpy().argmax())
+    root = int(change.index.to_numpy()[largest])
+    is_there = root >= 0 and change.to_numpy()[largest] / whole >= LIMITS.nearly_all
+    return f" in {tree.names[root]}" if is_there else ""
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
