@@ -51,13 +51,26 @@ def step_text(graph: DependencyGraph) -> str:
         return ""
     # without what profilers do, and without work that was begun before the recording
     usual = usual_step_ns(graph, graph.time) if cadence.chosen.any() else cadence.usual_ns
-    said = ~cadence.odd | (not cadence.chosen.any())
+    said = _like_regular_steps(graph, cadence, usual)
     other = ~np.isin(spans.step, cadence.steps[said])
     numbers, at = np.unique(spans.step[other], return_inverse=True)
     took = np.bincount(at, (graph.time[spans.end] - graph.time[spans.start])[other]) / np.bincount(at)
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
     return f"{count} of {_average(cadence, usual)}{without}"
+
+
+def _like_regular_steps(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:
+    """Return which steps are regular or, at the edge of the recording, last as long from begin to end as regular ones."""
+    if not cadence.chosen.any():
+        return np.ones(len(cadence.steps), np.bool_)
+    spans = graph.step_spans
+    place = np.searchsorted(cadence.steps, spans.step)
+    known = cadence.steps[np.minimum(place, len(cadence.steps) - 1)] == spans.step
+    lasted = (graph.time[spans.end] - graph.time[spans.start])[known]
+    own = np.bincount(place[known], lasted, len(cadence.steps)) / np.bincount(place[known])
+    lengths = np.where(np.isnan(cadence.lengths), own, cadence.lengths)
+    return cadence.chosen | (~cadence.odd & (lengths <= LIMITS.uneven * usual_ns) & (LIMITS.uneven * lengths >= usual_ns))
 
 
 def _average(cadence: Cadence, usual_ns: float) -> str:
