@@ -61,7 +61,7 @@ def step_text(graph: DependencyGraph) -> str:
 
 
 def _like_regular_steps(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:
-    """Return which steps are regular or, at the edge of the recording, last as long from begin to end as regular ones."""
+    """Return which steps are regular or, at the edge of the recording, last as long as regular steps."""
     if not cadence.chosen.any():
         return np.ones(len(cadence.steps), np.bool_)
     spans = graph.step_spans
@@ -70,7 +70,8 @@ def _like_regular_steps(graph: DependencyGraph, cadence: Cadence, usual_ns: floa
     lasted = (graph.time[spans.end] - graph.time[spans.start])[known]
     own = np.bincount(place[known], lasted, len(cadence.steps)) / np.bincount(place[known])
     lengths = np.where(np.isnan(cadence.lengths), own, cadence.lengths)
-    return cadence.chosen | (~cadence.odd & (lengths <= LIMITS.uneven * usual_ns) & (LIMITS.uneven * lengths >= usual_ns))
+    is_odd = (lengths > LIMITS.uneven * usual_ns) | (LIMITS.uneven * lengths < usual_ns)
+    return cadence.chosen | ~(cadence.odd | is_odd)
 
 
 def _average(cadence: Cadence, usual_ns: float) -> str:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "last_end",
-    "mean_step_ns", "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
+    "mean_step_ns", "regular_steps", "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps",
+    "whole_steps",
 ]  # fmt: skip
 
 
@@ -286,11 +287,19 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
 
     `time` is the moment of each vertex, ns, as recorded or as predicted. Without two steps it is `mean_step_ns`.
     """
+    lengths = regular_steps(graph, time, like)[1]
+    usual = float(lengths.mean()) if len(lengths) else 0.0
+    return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
+
+
+def regular_steps(
+    graph: DependencyGraph, time: Array, like: DependencyGraph | None = None
+) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Return (the numbers of the regular steps, the time of each, ns); see `usual_step_ns`."""
     cadence = cadence_of(like or graph)
     numbers, lengths = _known_lengths(graph, time, ends=is_paced_by_ends(like or graph))
-    some = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(0, np.bool_)
-    usual = float(lengths[some].mean()) if some.any() else 0.0
-    return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
+    regular = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(len(numbers), np.bool_)
+    return numbers[regular], lengths[regular]
 
 
 @once
