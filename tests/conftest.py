@@ -18,7 +18,7 @@ from htagraph.cli import main as cli
 from tests.command_line import Ran
 from tests.reach import JOBS, REPOSITORY
 
-_EXAMPLES = 40
+_EXAMPLES = 25
 """Examples of a law that says no number, where every run has the same. Chosen: examples that passed once pass again
 until the code they reach changes, so more of them cost more than they find; `new` draws 100. Doubled, laws of 52 kinds
 take twice as long."""

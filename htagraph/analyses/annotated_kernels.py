@@ -75,11 +75,17 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
     if by == "kernel":
         return table
     table["at_most_us"] = bound_times(graph)[rows] / 1000
-    sums = table.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
-        count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
-        max_us=("duration_us", "max"), at_most_us=("at_most_us", "sum"),
-    )  # fmt: skip
-    return ANNOTATIONS.frame(sums if sums["at_most_us"].any() else sums.drop(columns="at_most_us"))
+    by_annotation = table.groupby(["rank", "annotation"], as_index=False, sort=False)
+    sums = by_annotation.agg(
+        count=("duration_us", "size"),
+        total_us=("duration_us", "sum"),
+        min_us=("duration_us", "min"),
+        max_us=("duration_us", "max"),
+        at_most_us=("at_most_us", "sum"),
+    )
+    if not sums["at_most_us"].any():
+        sums = sums.drop(columns="at_most_us")
+    return ANNOTATIONS.frame(sums)
 
 
 def _over(graph: DependencyGraph) -> np.ndarray:

@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.waits import Waits, bus_factor
+from htagraph.graph.measures.waits import Waits, bus_factor, lacks_members
 from htagraph.graph.selection import columns_of
 
 __all__ = ["collectives"]
@@ -55,7 +55,8 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     is not recorded. In an operation with a root, only the ranks that need the root wait, or the root waits for the
     others; in an all-to-all each rank waits for the arrivals before its end.
 
-    Where members are absent (their ranks were not recorded), the time after the last recorded arrival is transfer, or
+    Where members are absent (their ranks were not recorded, or may be, as neither the group was recorded nor all ranks
+    were read), the time after the last recorded arrival is transfer, or
     wait for the absent members: the recording does not show which, so this time is a part of its own. Likewise, all
     time of collectives that were not matched between the ranks is such a part (their partners may not be in the graph).
 
@@ -83,7 +84,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         group[known] = np.maximum(group[known], np.asarray(matches.size)[waits.collective[known]])
     algorithm, bus = _bandwidths(waits, columns["op"], group)
     absent = group - waits.size
-    whole = known & (absent == 0)  # all members are in the graph
+    whole = known & (absent == 0) & ~lacks_members(graph)[waits.activity]  # all members are in the graph
     late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
     return TABLE.frame({
         "collective": waits.collective,

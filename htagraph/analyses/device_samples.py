@@ -62,7 +62,7 @@ def device_samples(
     """
     check_choice("by", by, ("time", "counter"))
     samples = sampled(graph)
-    return samples if by == "time" else _by_counter(graph, samples)
+    return samples.copy() if by == "time" else _by_counter(graph, samples)
 
 
 def _by_counter(graph: DependencyGraph, samples: pd.DataFrame) -> pd.DataFrame:

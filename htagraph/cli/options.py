@@ -151,8 +151,8 @@ OPTIONS: Mapping[str, Any] = {
     ),
     "each": _option(bool, "--each", help="Print every rank's part in every collective."),
     "kernels.by": _option(
-        _one_of("name", "rank", "operator", "shape", "module", "annotation"), "--by", metavar="BY",
-        help="Sum up by name, rank, operator, shape, module or annotation that launched it.",
+        _one_of("name", "family", "rank", "operator", "shape", "module", "annotation"), "--by", metavar="BY",
+        help="Sum up by name, family (GEMM, attention), rank, operator, shape, module or annotation that launched it.",
     ),
     "budget": _option(int, "--budget", min=1, max=16, help="How many changes at most."),
     "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),

@@ -100,7 +100,7 @@ VERBS: Mapping[str, str | Question] = {
     "diff": "diff",
     "kernels": Question(
         "reports.device_time:kernels_report",
-        "Where device time goes: by kernel, by rank, or by the operator, shape, module or annotation that launched it.",
+        "Where device time goes: by kernel, family, rank, or the operator, shape, module or annotation that launched.",
         top=20,
         options={"by": "name"},
     ),

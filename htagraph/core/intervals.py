@@ -12,9 +12,14 @@ import numpy as np
 
 from htagraph.core.arrays import Ints
 
-__all__ = ["Intervals", "clip", "difference", "group_lengths", "intersection", "length", "union"]
+__all__ = ["NO_TIME", "Intervals", "clip", "difference", "group_lengths", "intersection", "length", "union"]
 
 Intervals: TypeAlias = tuple[Ints, Ints]
+NO_TIME: Intervals = (
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+)
+"""The set without any point."""
 
 
 def union(start: Ints, end: Ints) -> Intervals:

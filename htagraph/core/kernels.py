@@ -67,10 +67,10 @@ _FAMILIES = (
     _Family(
         "MoE routing",
         KernelKind.INDEX,
-        r"rout(ing|er)|moe_?\w{0,20}?(align|permut|sort|gat(e|ing)|topk|finalize|prefix|sum)|moe::dev::finalize"
+        r"(?=[efgmprst])(?:rout(ing|er)|moe_?\w{0,20}?(align|permut|sort|gat(e|ing)|topk|finalize|prefix|sum)|moe::dev::finalize"
         r"|topk_?(gating|softmax|sigmoid)|(grouped|fused)_topk|(permute|sort)_tokens|token_?permut"
         r"|expert_?(map|offset|prefix|token|count|id)|(?<![a-z])ep_(scatter|gather)|(pre|post)_reorder"
-        r"|row_id_map|sort_chunks_by|expandInputRows",
+        r"|row_id_map|sort_chunks_by|expandInputRows)",
     ),
     _Family("norm", KernelKind.REDUCTION, r"norm|welford|(^|_|::)bn_|GammaBeta"),
     _Family(

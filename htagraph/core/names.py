@@ -132,7 +132,7 @@ def outlined(name: str) -> str:
         >>> outlined("_ZN7deep_ep9intranode8dispatchEv"), outlined("gemm")
         ('_ZN7deep_ep9intranode8dispatchEv deep_ep::intranode::dispatch', 'gemm')
     """
-    return f"{name[:LONGEST_READ]} {_outline(name)}" if is_mangled(name) else name
+    return f"{name[: LONGEST_READ // 2]} {_outline(name)}" if is_mangled(name) else name
 
 
 _COPIES = ("Memcpy", "Memset")

@@ -22,11 +22,12 @@ __all__ = ["BLOCKING"]
 
 
 def _when(results: Results) -> list[finding.Claim]:
-    graph, makespan = results.graph, results.makespan_ns
+    graph = results.warm_graph
+    makespan = results.makespan_ns
     place = longest_blocking(graph)
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
-    outcome = what_if(results.warm_graph).remove_sync(**place.criteria).run()
+    outcome = what_if(graph).remove_sync(**place.criteria).run()
     facts = {
         "count": place.count, "target": criteria_text(place.criteria),
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),

@@ -53,6 +53,7 @@ _ADVICE = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
     ),
+    "memory": "Copy less, or on a stream of its own while the device computes.",
     "other_work": (
         "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
         "another process or an unrecorded stream, probably had the device. A faster host gains nothing there."

@@ -26,8 +26,8 @@ from htagraph.findings.finding import (
     Trial,
     gain_text,
 )
-from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
+from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
+from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
@@ -35,7 +35,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.host_time import late_reason
+from htagraph.queries.host_time import late_reason, while_loading
 
 __all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
 
@@ -102,7 +102,9 @@ def idle_times(results: Results) -> pd.DataFrame:
         start, stop = min(first, int(graph.time[begins].min())), max(last, int(graph.time[ends].max()))
         begun = earlier.get((rank, device))
         start = start if begun is None else int(graph.time[begun])  # before that it was not idle
-        start, stop = results.usual_path.window if results.usual else (start, stop)
+        if results.usual:
+            begin, stop = results.usual_path.window
+            start = begin if begun is None else max(begin, start)
         lead = max(first - start, 0)
         trail = max(stop - last, 0)
         window = stop - start
@@ -177,16 +179,34 @@ def _when(results: Results) -> list[Claim]:
             facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
             alone = sides["trail"] > MOST * worst["idle_us"]
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
+            facts |= _loading(results, worst)
             # what a host without operators does, and saves, is not known
             facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
-                facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000}
-                facts["likely"] = bound.get("likely", "").removeprefix("; ")
+                beyond_us = results.free.get("data_loading", 0) / 1000 if facts["loading_us"] else 0.0
+                facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000 - beyond_us}
+                facts["likely"] = bound.get("likely", "").removeprefix("; ") * (not beyond_us)
         facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
+
+
+def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
+    """Return how long a rank's device waits while the host loads data, µs, and in how many waits; 0 for next to none.
+
+    `worst` is the row of `idle_times` of the rank.
+    """
+    graph = results.judged_graph
+    rank = int(worst["rank"])
+    acts = graph.activities
+    work = np.flatnonzero(acts.on_device & (acts.rank == rank))
+    first = graph.time[2 * work].min()
+    lead = (np.array([first - round(1000 * float(worst["lead_us"]))]), np.array([first]))
+    begin, end = while_loading(graph, rank, lead)
+    us = float((end - begin).sum()) / 1000
+    return {"loading_us": us, "loads": len(begin)} if us >= LARGE_SHARE * worst["idle_us"] else {"loading_us": 0.0}
 
 
 def _behind_other_work_us(graph: DependencyGraph) -> float:
@@ -218,6 +238,9 @@ def _words(claim: Claim) -> str:
     sides = (("lead", "before its first work"), ("trail", "after its last"))
     outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
     why = _HOST.get(facts["host"], ("", ""))[0]
+    if facts.get("loading_us") and facts["host"] != "loader":
+        loads = f"{time_text(facts['loading_us'])} of this in {plural(facts['loads'], 'wait')} for the data loader"
+        why = f", {loads}; beside that, the host{why.removeprefix(', which')}" if why else f", {loads}"
     return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
@@ -234,7 +257,9 @@ def _trial(claim: Claim) -> Trial | None:
     if us <= 0:
         return None
     range_of_it = f" ({claim.facts['likely']})" if claim.facts["likely"] else ""
-    return Trial(us, f"A host that takes no time saves {gain_text(claim, us)}{range_of_it}.", ("--infinite-host",))
+    beyond = " beyond what a faster data loader does" if claim.facts.get("loading_us") else ""
+    sentence = f"A host that takes no time saves {gain_text(claim, us)}{beyond}{range_of_it}."
+    return Trial(us, sentence, ("--infinite-host",))
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim", "Evidence",
-    "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure",
-    "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us", "saves_text",
-    "stretches", "usual_us",
+    "ATTRIBUTES", "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim",
+    "Evidence", "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us",
+    "is_sure", "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us",
+    "saves_text", "stretches", "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -173,6 +173,8 @@ class Trial(NamedTuple):
 
 MEASURES = frozenset({Part.DEVICE, Part.MEANING})
 """What a finding needs that states times of devices."""
+ATTRIBUTES = MEASURES | {Part.HOST}
+"""The parts behind a statement on the device time of operators."""
 JUDGES = MEASURES | {Part.CALLS}
 """What a finding needs that weighs the time of devices against that of hosts."""
 PREDICTS = JUDGES | {Part.PEERS}

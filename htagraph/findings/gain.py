@@ -47,6 +47,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
+from htagraph.queries.host_time import has_long_pauses
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
@@ -55,7 +56,7 @@ from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "rows_that_gain"]
+__all__ = ["GAIN", "gain_name", "is_unknown", "rows_that_gain"]
 
 _NUMBER = re.compile(r"\d+")
 _WHAT = {
@@ -66,7 +67,7 @@ _WHAT = {
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
-    """Yield the rows of opportunities of which a gain may be claimed, best first."""
+    """Yield the rows of opportunities with a gain that may be claimed, best first."""
     bound = results.bound
     # then most of what an operator takes is no time of its own
     is_interrupted = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
@@ -76,6 +77,13 @@ def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
         if (is_interrupted and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
             continue
         yield row
+
+
+def is_unknown(results: Results, name: str) -> bool:
+    """Return whether a row of opportunities is time of which nothing shows what ran: no Python between operators."""
+    if name != BETWEEN_OPERATORS:
+        return False
+    return has_long_pauses(results.graph) or any(map(is_unrecorded, results.claims(BOUND.when)))
 
 
 def _when(results: Results) -> list[Claim]:
@@ -201,7 +209,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": _has_start_up(results, row),
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "mostly_in": mostly_in, "batches": results.bound.batches,
-        "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
+        "unknown": is_unknown(results, name),
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
@@ -297,7 +305,7 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 
 
 def _trial(claim: Claim) -> Trial | None:
-    """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
+    """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
     facts = claim.facts
     if facts.get("started") or facts.get("unknown") or facts["around"]:  # nobody can halve first calls, or the unknown
         return None
@@ -306,9 +314,13 @@ def _trial(claim: Claim) -> Trial | None:
         return Trial(claim.figure, sentence, ("--fix-straggler", "auto"))
     if not facts["target"]:
         return None
-    name = gain_name(claim)
-    change = "A data loader twice as fast" if facts["loader"] else f"Half the time of {name}"
+    if facts["loader"]:
+        interval = likely(claim).removeprefix("; ")
+        range_text = f" ({interval})" if interval else ""
+        sentence = f"A data loader that keeps up {saves_text(claim)}{range_text}."
+        return Trial(claim.figure, sentence, ("--free-dataloader",))
     half_us = facts["half_us"]
+    change = f"Half the time of {gain_name(claim)}"
     return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
 
 

@@ -9,11 +9,11 @@ from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import PREDICTS, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
-from htagraph.findings.phrases import ranks_text, time_text
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_PERCENT
+from htagraph.findings.phrases import ranks_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.ledger import Part
-from htagraph.queries.host_time import host_pauses
+from htagraph.queries.host_time import host_pauses, steps_of_pause
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CriticalPath
 
@@ -31,20 +31,25 @@ def _when(results: Results) -> list[Claim]:
     edges, kind = results.graph.edges, results.graph.activities.kind
     python = (edges.kind == EdgeKind.THREAD) & (kind[edges.target >> 1] == ActivityKind.PYTHON)
     held = set(edges.source[python].tolist())  # by who has the interpreter
+    has_stacks = bool((kind == ActivityKind.PYTHON).any())
     of_ranks = host_pauses(results.warm_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
     table = of_ranks.groupby(["what", "inside", "before"], sort=False, as_index=False).agg(
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
         after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),
     )  # fmt: skip
+    largest = table.nlargest(MAX_NAMED, "total_us").to_dict("records")
+    pauses = [{str(key): value for key, value in pause.items()} for pause in largest]
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={
-                **{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1,
+                **row, "several": len(results.graph.ranks) > 1,
+                "stacks": has_stacks,
+                "in_steps": steps_of_pause(results.warm_path, row),
                 "holds": bool(row["what"]) and 2 * int(row["activity"]) + 1 in held,  # of a pause: what follows it
             },
         )
-        for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")
+        for row in pauses
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
         and int(row["activity"]) not in outside  # which is said elsewhere
     ]  # fmt: skip
@@ -58,6 +63,9 @@ def _short(*claims: Claim) -> str:
         where = f" in {in_short(facts['inside'])}" if facts["inside"] else ""
         where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
         where += f" on {ranks_text(sorted(set(facts['ranks'])))}" if facts["several"] else ""
+        steps = facts.get("in_steps", ())
+        is_short = 0 < len(steps) <= MAX_LISTED
+        where += f" {steps_text(steps).lower()}" if is_short else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
         held = ", for which other threads wait" * bool(facts.get("holds"))
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %){held}")
@@ -84,6 +92,17 @@ def _evidence(_results: Results, *claims: Claim) -> Evidence:
 
 
 def _advice(*claims: Claim) -> str:
+    """Return the setting to record with, or the work to move to another process.
+
+    Args:
+        claims: pauses of the host on the critical path, the longest pause first.
+    """
+    longest = claims[0]
+    is_untraced = not longest.about
+    has_stacks = longest.facts.get("stacks", True)
+    is_large = longest.figure >= 100 * LARGE_SHARE
+    if is_untraced and is_large and not has_stacks:
+        return "Record with with_stack=True, to see what runs in that time."
     if not any(claim.facts.get("holds") for claim in claims):
         return ""
     return "Only one thread at a time runs Python (GIL): do this work in another process."

@@ -209,6 +209,9 @@ def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
     steps = sum(rank.steps for rank in lacking)
     empty_steps = sum(rank.steps_without_work for rank in lacking)
     text = f"{empty_steps} of {steps} steps have no device work in the file"
+    partial = sum(rank.partial_replays for rank in lacking)
+    if partial and not (lost or empty_steps > MOST * steps):
+        text = _within_replays(lacking)
     if lost:
         text = _without_kernels(graph, lacking)
     waited_ns = sum(rank.sync_without_work_ns for rank in lacking)
@@ -219,6 +222,15 @@ def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
         text += f", while the host waits {waited} of {window} for devices that do nothing in the file"
         text += " and are likely the limit"
     return text
+
+
+def _within_replays(lacking: Sequence[RankLedger]) -> str:
+    """Return how many replays of CUDA graphs lack kernels that most replays of the same graph have."""
+    partial = sum(rank.partial_replays for rank in lacking)
+    replays = sum(rank.graph_launches for rank in lacking)
+    missing = sum(rank.missing_in_replays for rank in lacking)
+    works = f"{plural(missing, 'kernel')} and copies" if missing > 1 else "1 kernel or copy"
+    return f"{partial} of {replays} launches of CUDA graphs lack {works} that most launches of the same graph have"
 
 
 def _without_kernels(graph: DependencyGraph, lacking: _Ledgers) -> str:

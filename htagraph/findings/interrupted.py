@@ -11,23 +11,34 @@ from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings import finding
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import plural, ranks_text
+from htagraph.findings.phrases import plural, ranks_text, share_text
 from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
-from htagraph.queries.interruptions import interrupted, interrupted_ranks
+from htagraph.graph.measures.own_time import untraced_edges
+from htagraph.queries.interruptions import Interruptions, interrupted, interrupted_ranks, runs_no_python
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["INTERRUPTED"]
 
+_CORES = "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them."
 _CHECK = {
-    "in turn": "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them.",
+    "in turn": _CORES,
     "together": "Check the container's CPU limit (cpu.max of the cgroup), swapping and other jobs on the machine.",
-    "": (
+    "native": (
+        "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup) or fewer threads (OMP_NUM_THREADS), or "
+        "end what else runs on them."
+    ),
+    "python": (
         "Check Python's garbage collector (gc.freeze), the cores that the processes may use (taskset -cp PID, cpu.max "
         "of the cgroup) and what else runs on them."
     ),
+    "": (
+        "Check the cores that the processes may use (taskset -cp PID, cpu.max of the cgroup), what else runs on them, "
+        "and Python's garbage collector (gc.freeze)."
+    ),
 }
-"""What to check, by how the interruptions of ranks lie in time."""
+"""What to check, by how the interruptions of ranks lie in time, and by the code in which they lie."""
 
 
 def _affected(claim: finding.Claim) -> list[int]:
@@ -52,10 +63,39 @@ def _when(results: Results) -> list[finding.Claim]:
         "counts": {one: int((rank == one).sum()) for one in graph.ranks},
         "shares": {one: 100 * share for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
-        "steps": results.steps,
+        "steps": results.steps, **_native_shares(graph, found),
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
     return [finding.saved_claim("interrupted", "", outcome, makespan, facts, rows)]
+
+
+def _native_shares(graph: DependencyGraph, found: Interruptions) -> dict[str, float]:
+    """Return how much of the interrupted time, and of all host code, lies where no Python runs, from 0 to 1.
+
+    What stops threads without regard to what they run hits this code as often as other code; Python's garbage collector
+    never does.
+    """
+    is_native = runs_no_python(graph)
+    is_inside = found.activity >= 0
+    activity = found.activity[is_inside]
+    length_ns = found.length[is_inside]
+    stopped_ns = length_ns[is_native[activity]].sum()
+    untraced_ns = graph.gap[graph.edges.target[untraced_edges(graph)]].sum()
+    host_ns = graph.own_time[~graph.activities.on_device].sum() + untraced_ns
+    native_ns = graph.own_time[is_native].sum()
+    return {
+        "native": float(stopped_ns / found.length.sum()),
+        "native_usual": float(native_ns / max(host_ns, 1)),
+    }
+
+
+def _code(claim: finding.Claim) -> str:
+    """Return the code that the interruptions hit: a key of `_CHECK`; empty for both kinds of code."""
+    stopped_share = claim.facts["native"]
+    usual_share = claim.facts["native_usual"]
+    if stopped_share > MOST:
+        return "native"
+    return "python" if stopped_share < MOST * usual_share else ""
 
 
 def _short(claim: finding.Claim) -> str:
@@ -65,6 +105,9 @@ def _short(claim: finding.Claim) -> str:
         f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
+    if not pattern and _code(claim) == "native":
+        inside = share_text(100 * facts["native"])
+        pattern = f" ({inside} of that inside operators of PyTorch, where no Python runs)"
     ranks, every = _affected(claim), len(facts["counts"])
     counts, shares = ([facts[key][rank] for rank in ranks] for key in ("counts", "shares"))
     on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
@@ -97,7 +140,9 @@ def _evidence(results: Results, claim: finding.Claim) -> finding.Evidence:
 def _advice(claim: finding.Claim) -> str:
     """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
     pattern = claim.facts["pattern"]
-    return _CHECK["in turn" if not pattern and min(claim.facts["shares"].values()) > 100 * MOST else pattern]
+    takes_most = min(claim.facts["shares"].values()) > 100 * MOST
+    where = "in turn" if takes_most else _code(claim)
+    return _CHECK[pattern or where]
 
 
 INTERRUPTED = finding.Finding(

@@ -18,7 +18,7 @@ from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.finding import Claim, Finding, per_step, saved_us
-from htagraph.findings.gain import gain_name, rows_that_gain
+from htagraph.findings.gain import gain_name, is_unknown, rows_that_gain
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
 from htagraph.findings.remedy import REMEDY
@@ -27,6 +27,7 @@ from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
+from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
@@ -86,6 +87,10 @@ class BestChanges:
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
     """Changes of findings that are in no plan, as they add work or dependencies."""
+    left_out_us: tuple[float, ...]
+    """What each of these saves alone, in the unit of `saved_us`."""
+    unknown_us: float
+    """Time without any event, for which no change is known, in the unit of `saved_us`; 0 where Python was recorded."""
     outcome: Outcome
     """The prediction with all changes."""
     options: tuple[str, ...]
@@ -102,7 +107,7 @@ class BestChanges:
     def sentences(self, inputs: Sequence[str]) -> list[str]:
         """Return what the plan says; `inputs` are the words that choose what is read."""
         if not len(self.changes):
-            return ["No change that was compared saves anything."]
+            return ["No change that was compared saves anything.", *self._without_change()]
         each, rows = " per step" if self.per_step else "", self.changes
         low, high = (time_text(end) for end in self.interval_us)
         count = plural(len(rows), "change")
@@ -122,11 +127,31 @@ class BestChanges:
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
             lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
-        if self.left_out:
-            lines.append(f"Not compared, as they put other work into the place of some: {and_list(self.left_out)}.")
-        lines += [f"Note: {note}." for note in self.outcome.notes[len(self.outcome.state.notes) :]]
+        lines += [*self._without_change(), *_doubt(self.outcome)]
         command = command_line("what-if", inputs, *self.options)
         return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
+
+    def _without_change(self) -> list[str]:
+        """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
+        lines = []
+        if self.left_out:
+            each = zip(self.left_out, self.left_out_us, strict=True)
+            names = and_list([f"{name} ({time_text(us)} alone)" for name, us in each])
+            more = ", which saves more than these together" * (max(self.left_out_us) > self.saved_us)
+            lines.append(f"Not compared, as it puts other work into the place of some: {names}{more}.")
+        if self.unknown_us:
+            time = time_text(self.unknown_us)
+            lines.append(f"No change is known for {time} without any event: record with with_stack=True to see it.")
+        return lines
+
+
+def _doubt(outcome: Outcome) -> list[str]:
+    """Return why another run may save more or less, if much more or less; the interval is that of the recorded run."""
+    if outcome.notes == outcome.state.notes:
+        return []
+    cause = outcome.interval_cause
+    more = f"a recording {telling(outcome.baseline, cause)} shows more"
+    return [f"Note: another run may save much more or less, as {cause}; {more}."]
 
 
 @described(TABLE)
@@ -167,7 +192,8 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         raise ChangeError(msg)
     graph = results.warm_graph
     steps = results.steps
-    offered = [each for _, each in sorted(_offered(results).values(), key=lambda pair: -pair[0])][:_MOST_CHANGES]
+    offers = sorted(_offered(results).values(), key=lambda pair: -pair[0])
+    offered = [each for _, each in offers][:_MOST_CHANGES]
     savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
@@ -178,12 +204,21 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     low = per_step(ends[0], steps)
     high = per_step(ends[1], steps)
     has_start_up = bool(results.first_calls) and steps < 2
+    alone = {offer.name: per_step(gain, steps) for gain, offer in offers}
     return BestChanges(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
         _curve(savings, found, job_ns), saved, (low, high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
-        savings.left_out, outcome, tuple(word for each in chosen for word in each.options),
+        savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
+        outcome, tuple(word for each in chosen for word in each.options),
     )  # fmt: skip
+
+
+def _unknown_us(results: Results) -> float:
+    """Return how much time without any event gains, µs; 0 where Python was recorded or nothing is unknown."""
+    kind = results.graph.activities.kind
+    rows = [] if (kind == ActivityKind.PYTHON).any() else rows_that_gain(results)
+    return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
 
 
 def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
@@ -198,6 +233,8 @@ def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
 def _of_gains(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
     """Yield what gains, but no region around operators: nobody can free all of it, and what is inside says more."""
     for row in rows_that_gain(results):
+        if is_unknown(results, str(row["name"])):  # nobody can halve what nobody knows
+            continue
         if row["what"] == "phase" and _is_around_others(results.graph, str(row["name"])):
             continue
         if row["name"] == "data loading":

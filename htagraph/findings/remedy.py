@@ -68,17 +68,18 @@ def _inside(graph: DependencyGraph, name: int) -> str:
 
 
 def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the copies of each kind from or to pageable memory, which is in the kind of a copy."""
+    """Yield the copies from or to pageable memory, by the kind of copy that takes the most time."""
     acts = graph.activities
     is_pageable = naming.names_that(lambda name: naming.matches(naming.DEFAULT_NAMING.pageable, name), graph.names)
     copies = np.flatnonzero(acts.on_device & (acts.kind == ActivityKind.MEMORY) & is_pageable[acts.name])
-    for name in np.unique(acts.name[copies]).tolist():
+    if len(copies):
+        name = int(np.bincount(acts.name[copies], acts.duration[copies]).argmax())
         rows = copies[acts.name[copies] == name]
         size = acts.arg("bytes")[rows]
         total, us = float(size[size > 0].sum()), float(acts.duration[rows].sum()) / 1000
         speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
         text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
-        yield text, (("--scale", f"{_named_as(graph, name)}:0"),), rows
+        yield text, (("--pin-memory", ""),), rows
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
@@ -321,7 +322,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
 
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {
     "pageable copies": (
-        _pageable, "without these copies",
+        _pageable, "in pinned memory, with no wait for copies to the device",
         "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
     ),
     "allocator": (
@@ -377,7 +378,8 @@ def _when(results: Results) -> list[Claim]:
         of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
-        for text, changes, rows in find(results.warm_graph):
+        found_in = results.graph if find is _allocator else results.warm_graph  # who starts flushes nothing
+        for text, changes, rows in find(found_in):
             scenario = what_if(results.warm_graph)
             with suppress(SelectionError):  # nothing that the change applies to
                 for option, value in changes:
@@ -386,7 +388,7 @@ def _when(results: Results) -> list[Claim]:
                 small = 100_000 * usual_us(outcome) < MIN_PERCENT * makespan  # to be named, but for other steps
                 if not makespan or (small and not results.usual):
                     continue
-                options = tuple(word for pair in changes for word in pair)
+                options = tuple(word for pair in changes for word in pair if word)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}

@@ -13,7 +13,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.start_up import KINDS
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.start_up import start_up_by_rank
+from htagraph.queries.start_up import start_up_by_rank, trials_of
 
 __all__ = ["NOTES", "START_UP", "start_up_note", "start_up_text"]
 
@@ -24,6 +24,10 @@ NOTES = {
     "what-if": "it is part of the time of the whole job",
     "plan": "it is left out",
     "diff": "it is part of the compared times",
+    "collectives": "ranks wait for it, too",
+    "launches": "it is part of the times of calls above",
+    "phases": "it is part of the times above",
+    "kernels": "kernels that tuning only tries out are part of the times above",
 }
 """How the reports of commands treat start-up that do not state the finding, as a part of a sentence."""
 _WORDS = {
@@ -57,6 +61,8 @@ def start_up_note(graph: DependencyGraph, command: str) -> list[str]:
     """Return the sentence that names start-up in the report of a command; none without start-up."""
     text = start_up_text(graph)
     if not text or command not in NOTES:
+        return []
+    if command == "kernels" and not len(trials_of(graph)):
         return []
     return [f"Start-up takes {text}; {NOTES[command]}: {_ADVICE}."]
 

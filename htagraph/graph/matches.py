@@ -20,9 +20,10 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
 
-__all__ = ["Matches", "with_joins"]
+__all__ = ["PAIR", "Matches", "with_joins"]
 
-_PAIR: Final = "send_recv"
+PAIR: Final = "send_recv"
+"""The operation with two members."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +148,7 @@ def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
     """Return per member: whether ends wait for its arrival, whether its end waits, the least ns between the two."""
     counts, waits = np.ones(len(meeting.rows), np.bool_), np.ones(len(meeting.rows), np.bool_)
     slack = np.zeros(len(meeting.rows), np.int64)
-    op, barrier = np.array(matching.op), matching.barrier | (np.array(matching.op) == _PAIR)
+    op, barrier = np.array(matching.op), matching.barrier | (np.array(matching.op) == PAIR)
     loose = ~barrier[meeting.collective]
     loose &= ~_by_known_root(matching, meeting, op, (counts, waits, slack))
     for team in np.unique(matching.team[meeting.collective[loose]]).tolist():

@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES, MEASURES, PREDICTS
+from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES, PREDICTS
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.phrases import and_list, ranks_text
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -36,7 +36,6 @@ LACKING = Table(
     Col("part", "str", "the name of the missing part"),
     Col("sentence advice", "str", "the figures that show the gap, and how to record the part"),
 )
-_OPERATORS: Final = MEASURES | {Part.HOST}
 NEEDS: Final = {
     "temporal_breakdown": MEASURES,
     "kernel_breakdown": MEASURES,
@@ -45,8 +44,8 @@ NEEDS: Final = {
     "overlap": MEASURES,
     "stragglers, collectives": MEASURES,
     "critical_path, what_if": PREDICTS,
-    "roofline, kernels by shape": _OPERATORS,
-    "module_breakdown": _OPERATORS,
+    "roofline, kernels by shape": ATTRIBUTES,
+    "module_breakdown": ATTRIBUTES,
 }
 """The parts of a recording that the answer of an analysis rests on."""
 

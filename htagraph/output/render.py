@@ -24,6 +24,7 @@ from htagraph.output.summary import Summary
 
 if TYPE_CHECKING:
     from htagraph.output.validation import Validation
+from htagraph.trace.readers import said_for
 
 __all__ = [
     "FORMATS", "frames_of", "plain", "render_report", "render_summary", "render_validation", "to_json",
@@ -79,11 +80,14 @@ def render_summary(
     In full, it has all tables and the whole verdict, in place of findings and the tables that matter most; `inputs` are
     the words of the command line that choose what is read, for the commands that are suggested.
     """
-    trial, step = trial_of(summary.claims), first_step(summary.claims)
-    glance = [*([f"First: {step}"] if step else []), summary.at_a_glance()]
+    trial = trial_of(summary.claims)
+    traces = summary.graph.traces.values() if summary.graph is not None else []
+    steps = [step for step in said_for(traces, [first_step(summary.claims)]) if step]
+    glance = [*(f"First: {step}" for step in steps), summary.at_a_glance()]
     room = _HEAD_LINES - 2 - _height(glance, width)  # an empty line, and a heading
     fits = (lambda lines: _height(lines, width) <= room) if form == "table" else (lambda _: True)
     sentences, more = (summary.verdict, 0) if full else in_brief(summary.claims, fits)
+    sentences = sentences if full else said_for(traces, sentences)
     last = [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []
     if not full:
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"

@@ -57,6 +57,10 @@ _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
 
 
+_SAID = ("text", "advice")
+"""Columns of findings that may name settings of the profiler."""
+
+
 @dataclass(frozen=True, repr=False)
 class Summary:
     """The answers of `htagraph summary` as tables and sentences.
@@ -186,7 +190,11 @@ class Summary:
             >>> hg.summarize(hg.load("data/demo")).to_dict()["schema_version"]
             1
         """
-        results = {**self.tables, "findings": rows_of(self.claims, self.graph), "verdict": self.verdict}
+        findings = rows_of(self.claims, self.graph)
+        if self.graph is not None:
+            traces = self.graph.traces.values()
+            findings = [row | {key: " ".join(said_for(traces, [row[key]])) for key in _SAID} for row in findings]
+        results = {**self.tables, "findings": findings, "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 

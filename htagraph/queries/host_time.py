@@ -5,7 +5,7 @@ Also where the host waits for its device, and where longest: the operators, or c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +15,29 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, coded, distinct
 from htagraph.core.computing import once
+from htagraph.core.intervals import NO_TIME, Intervals, intersection, union
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
-from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, is_source_frame, names_like, names_that
+from htagraph.core.naming import (
+    DEFAULT_NAMING,
+    exact_glob,
+    is_data_loader,
+    is_poll,
+    is_source_frame,
+    names_like,
+    names_that,
+)
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "host_pauses", "late_reason",
-    "longest_blocking",
+    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "has_long_pauses", "host_pauses",
+    "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -83,6 +93,43 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     })  # fmt: skip
 
 
+def steps_of_pause(path: CriticalPath, pause: Mapping[str, Any]) -> list[int]:
+    """Return the few steps that hold nearly all time of a row of `host_pauses`; none where many steps do.
+
+    Example:
+        >>> import htagraph as hg
+        >>> path = hg.critical_path(hg.load("data/demo"))
+        >>> steps_of_pause(path, host_pauses(path).iloc[0])
+        []
+    """
+    graph = path.graph
+    each = _each(path)
+    words = np.array([*graph.names, ""], object)
+    chosen = np.isin(each["rank"], pause["ranks"] if "ranks" in pause else pause["rank"])
+    for key in _KEYS[:3]:
+        chosen &= words[each[key].to_numpy(np.int64)] == pause[key]
+    step = graph.activities.step[each["activity"].to_numpy(np.int64)]
+    time = each["ns"][chosen].groupby(step[chosen]).sum().sort_values(ascending=False)
+    shares = time.cumsum() / max(1, time.sum())
+    few = int(np.searchsorted(shares, LIMITS.nearly_all)) + 1
+    every = np.unique(step[step >= 0])
+    holds = time.index[:few]
+    return sorted(holds.tolist()) if few <= MOST * len(every) and holds.min() >= 0 else []
+
+
+@once
+def has_long_pauses(graph: DependencyGraph) -> bool:
+    """Return whether most host time without any event lies in long pauses: that is no Python between operators.
+
+    Example:
+        >>> import htagraph as hg
+        >>> has_long_pauses(hg.load("data/demo"))
+        False
+    """
+    pauses = graph.gap[graph.edges.target[untraced_edges(graph)]]
+    return bool(pauses[pauses >= LONG_NS].sum() > MOST * pauses.sum())
+
+
 def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
     """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS` or "".
 
@@ -114,6 +161,31 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     if reason_of_most == "launches" and np.searchsorted(shares, MOST) + 1 <= (1 - LIMITS.nearly_all) * count:
         return "pauses"
     return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
+
+
+def while_loading(graph: DependencyGraph, rank: int, outside: Intervals = NO_TIME) -> Intervals:
+    """Return when a rank's device waits for a late launch while the host gets a batch from its data loader.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        outside: further waits of the device, such as before its first work, ns.
+
+    Example:
+        >>> import htagraph as hg
+        >>> from htagraph.core.intervals import length
+        >>> length(while_loading(hg.load("data/demo"), 0)) > 0
+        True
+    """
+    acts = graph.activities
+    is_loader = names_that(is_data_loader, graph.names)[acts.name] & ~acts.on_device
+    loads = np.flatnonzero(is_loader & (acts.rank == rank))
+    pauses = graph.device_pauses
+    late = (pauses.places[pauses.place, 0] == rank) & (pauses.causes() == CAUSES.index("host_wait"))
+    begin = np.concatenate((pauses.begin[late], outside[0]))
+    end = np.concatenate((pauses.begin[late] + pauses.length[late], outside[1]))
+    loading = union(graph.time[2 * loads], graph.time[2 * loads + 1])
+    return intersection(union(begin, end), loading)
 
 
 @once

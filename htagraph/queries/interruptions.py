@@ -17,7 +17,7 @@ from htagraph.core.arrays import Array, coded, inverse_of, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
-from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
+from htagraph.core.naming import is_compiling, is_data_loader, is_native, is_wait, names_that
 from htagraph.core.statistics import MOST, STANDS_OUT, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import untraced_edges
@@ -26,6 +26,7 @@ from htagraph.queries.weights import OwnTime
 
 __all__ = [
     "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",
+    "runs_no_python",
 ]  # fmt: skip
 
 _FAR = 10
@@ -50,6 +51,8 @@ _CODE = (
     ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME,
 )  # fmt: skip
 """Kinds whose own time is host code; calls that block, and communication on the host, wait by design."""
+_CALLS = (ActivityKind.LAUNCH, ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
+"""Kinds of calls of a device's runtime."""
 _MIN_TOGETHER = 0.6
 """Share of the time in which as many ranks go on, or of the interrupted time in which all are, for a pattern to be one.
 Chosen: more than half, with room for interruptions that are too short to be found. It cannot be doubled; at 1, no real
@@ -184,6 +187,25 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
     if not known or stop <= begin:
         return InterruptedRanks("", 0, shares)
     return InterruptedRanks(*_pattern(*_stopped(list(unions.values()), begin, stop)), shares)
+
+
+def runs_no_python(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which activities run no Python in their own time, so that its garbage collector cannot run there.
+
+    These are calls of a device's runtime, and operators of PyTorch itself. An operator runs Python if it encloses some.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> bool(runs_no_python(graph)[graph.select(name="aten::mm").activities].all())
+        True
+    """
+    acts = graph.activities
+    native = of_kinds(acts.kind, _CALLS)
+    native |= (acts.kind == ActivityKind.OP) & names_that(is_native, graph.names)[acts.name]
+    around = graph.tree.parent[acts.kind == ActivityKind.PYTHON]
+    native[around[around >= 0]] = False
+    return native
 
 
 def _stretches(graph: DependencyGraph, least: int) -> Sequence[Array]:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from htagraph.core.arrays import Ints
+from htagraph.core.arrays import Ints, Mask
 from htagraph.core.kernels import is_single_precision, number_format
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
@@ -49,8 +49,8 @@ def single_precision_kernels(graph: DependencyGraph) -> Ints:
     return np.setdiff1d(named, acts.name[rows[_has_other_inputs(graph, rows)]]).astype(np.int64)
 
 
-def _has_other_inputs(graph: DependencyGraph, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return a mask of the kernels whose operators have floating-point inputs, and none in single precision."""
+def _has_other_inputs(graph: DependencyGraph, rows: Ints) -> Mask:
+    """Return which kernels belong to operators with floating-point inputs, none of these in single precision."""
     is_operator = graph.activities.kind == ActivityKind.OP
     operator = graph.tree.nearest(is_operator, rows)
     operators = np.unique(operator[operator >= 0])

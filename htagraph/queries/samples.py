@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.computing import once
 from htagraph.core.tables import Col, Table
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,6 +23,7 @@ SERIES = Table(
 )
 
 
+@once
 def sampled(graph: DependencyGraph) -> pd.DataFrame:
     """Return one row per sample; documented at `htagraph.device_samples`."""
     of_ranks = [_of_rank(graph, rank) for rank in sorted(graph.traces)]
@@ -70,8 +72,8 @@ def _times_us(
     samples: pd.DataFrame,
 ) -> pd.Series[float]:
     """Return the moment of each sample on the common clock, µs since the job's first activity."""
-    clocks = [clock for clock in graph.clocks if clock.rank == rank]
-    clock = clocks[0] if clocks else Clock(rank)
+    of_rank = (clock for clock in graph.clocks if clock.rank == rank)
+    clock = next(of_rank, Clock(rank))
     start = samples["start"].to_numpy(np.int64)
     since_origin = clock.common(start) - graph.origin_ns
     return pd.Series(since_origin / 1000)

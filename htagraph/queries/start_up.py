@@ -6,13 +6,15 @@ from collections.abc import Collection
 
 import numpy as np
 
+from htagraph.core.arrays import Ints, marked
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.start_up import KINDS
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.weights import OwnTime, State, initial, with_factor
 
-__all__ = ["first_calls", "start_up_by_rank", "start_up_spans", "without_start_up"]
+__all__ = ["first_calls", "start_up_by_rank", "start_up_spans", "trials_of", "without_start_up"]
 
 
 def first_calls(path: CriticalPath) -> dict[int, int]:
@@ -53,26 +55,53 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
 
 
 def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> State:
-    """Return the job in which some activities of start-up take their usual time, as after a warm-up."""
+    """Return the job in which some activities of start-up take their usual time, as after a warm-up.
+
+    Kernels that were only tried out take no time.
+    """
     start_up = graph.start_up
     factor = np.ones(len(graph.activities) + 1)
     chosen = np.isin(start_up.activity, [*activities])
     usual = (start_up.whole - start_up.time)[chosen]
+    trials = trials_of(graph)
+    calls = graph.activities.cause[trials]
+    trials = trials[np.isin(calls, start_up.activity[chosen])]
+    is_trial = marked(trials, len(graph.activities))
     factor[start_up.activity[chosen]] = usual / np.maximum(
         start_up.whole[chosen],
         1,
     )
-    edges = np.flatnonzero(factor[graph.edges.activity] < 1)
+    of_edge = factor[graph.edges.activity]
+    of_edge[is_trial[graph.edges.source >> 1]] = 0.0
+    of_edge[is_trial[graph.edges.target >> 1]] = 0.0
+    edges = np.flatnonzero(of_edge < 1)
+    gaps = np.concatenate([2 * trials, 2 * trials + 1])
     time = OwnTime(
         edges=edges,
         fixed=np.zeros_like(edges),
-        gaps=edges[:0],
+        gaps=gaps,
     )
+    factors = np.concatenate([of_edge[edges], np.zeros(len(gaps))])
     return with_factor(
         initial(graph),
         time,
-        factor[graph.edges.activity[edges]],
+        factors,
     )
+
+
+def trials_of(graph: DependencyGraph) -> Ints:
+    """Return the device work that only tries kernels out: launched in start-up of the kind ``tuning``.
+
+    Example:
+        >>> import htagraph as hg
+        >>> trials_of(hg.load("data/demo"))
+        array([], dtype=int64)
+    """
+    acts = graph.activities
+    start_up = graph.start_up
+    tuning = start_up.activity[start_up.kind == KINDS.index("tuning")]
+    is_tuning_call = marked(tuning, len(acts) + 1)  # of no call is the last
+    return np.flatnonzero(acts.on_device & is_tuning_call[acts.cause])
 
 
 def start_up_by_rank(graph: DependencyGraph) -> dict[int, int]:

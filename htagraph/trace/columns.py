@@ -123,20 +123,27 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """Ends of forward-to-backward arrows, one row per end; each has the lane and start time of its operator."""
+    """Ends of arrows between events, such as from forward to backward operators; one row per end."""
 
     id: Ints
     """Id that joins the two ends of an arrow; negative where the file has no number from 0 to 2⁶³ - 1."""
     is_start: Mask
-    """True for a start (``ph: s``, forward), False for an end (``ph: f``, backward)."""
+    """True for a start (``ph: s``), False for an end (``ph: f``)."""
     lane: npt.NDArray[np.int32]
-    """Index into `Trace.lanes`."""
+    """Index into `Trace.lanes`: the lane of the event at this end."""
     time: Ints
     """ns, on the clock of `Events.start`."""
 
     def shifted(self, base: int) -> Flows:
         """Return the flows with `base` ns added to their times."""
         return Flows(self.id, self.is_start, self.lane, self.time + base)
+
+    def whole(self) -> tuple[Ints, Ints]:
+        """Return (rows of starts, rows of ends) of the arrows that have both ends."""
+        starts = np.flatnonzero(self.is_start)
+        ends = np.flatnonzero(~self.is_start)
+        _, from_start, from_end = np.intersect1d(self.id[starts], self.id[ends], return_indices=True)
+        return starts[from_start], ends[from_end]
 
 
 def _no_events() -> npt.NDArray[np.int32]:

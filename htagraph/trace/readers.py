@@ -5,6 +5,7 @@ A format is a folder beside this module, and a row of `READERS`. Nothing outside
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, as_completed
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from htagraph.core.arrays import Array
 from htagraph.core.computing import Threads, processors
 from htagraph.core.errors import IssueLog
+from htagraph.core.naming import is_of_pytorch
 from htagraph.trace import kineto, nsys, pftrace
 from htagraph.trace.columns import Facts, Trace
 from htagraph.trace.kept import Frames, Sieve
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "READERS", "SUFFIXES", "Read", "Reader", "format_of", "in_parallel", "json_bytes", "read_trace",
-    "reader_for", "reader_of", "said_for", "setting_for",
+    "reader_for", "reader_of", "said_for", "setting_for", "shows_pytorch",
 ]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
@@ -50,6 +52,8 @@ class Reader(Protocol):
     ``records`` (of events), ``regions``, ``step``, ``host`` and ``operators`` as parts of sentences. Sentences for
     users name what Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps``
     says what a file without steps lacks, ``lost_device`` where the profiler says that it cannot record a device."""
+    WITHOUT_PYTORCH: Mapping[str, str]
+    """Settings in place of `SETTINGS` for a program without PyTorch; empty where PyTorch writes all files."""
 
     def recognizes(self, path: TracePath) -> bool:
         """Return whether a file has this format, by its name."""
@@ -121,17 +125,58 @@ def read_trace(  # noqa: PLR0913 - one argument per choice
 
 def setting_for(traces: Iterable[Trace], gives: str) -> str:
     """Return what to record with to have something, in the words of the traces' format; see `Reader.SETTINGS`."""
-    return next((reader_of(trace) for trace in traces), READERS["kineto"]).SETTINGS[gives]
+    trace = next(iter(traces), None)
+    if trace is None:
+        return READERS["kineto"].SETTINGS[gives]
+    reader = reader_of(trace)
+    if shows_pytorch(trace):
+        return reader.SETTINGS[gives]
+    return {**reader.SETTINGS, **reader.WITHOUT_PYTORCH}[gives]
+
+
+def shows_pytorch(trace: Trace) -> bool:
+    """Return whether PyTorch wrote a file, or a name in the file is PyTorch's."""
+    return not reader_of(trace).WITHOUT_PYTORCH or any(map(is_of_pytorch, trace.names))
 
 
 def said_for(traces: Iterable[Trace], sentences: Sequence[str]) -> list[str]:
-    """Return sentences for users with the settings of the profiler that wrote the traces."""
+    """Return sentences for users with the settings of the profiler that wrote the traces.
+
+    Of a program without PyTorch, advice that names PyTorch's settings is left out.
+    """
     own, lines = list(traces), list(sentences)
     for gives, setting in READERS["kineto"].SETTINGS.items():
-        if gives == "operators":  # the same setting as for devices
+        setting_here = setting_for(own, gives)
+        is_known = setting_here or gives == "lost_device"
+        if gives == "operators" or not is_known:  # the first one is the same setting as for devices
             continue
-        lines = [line.replace(setting, setting_for(own, gives)) for line in lines]
-    return lines
+        lines = [line.replace(setting, setting_here) for line in lines]
+    if not own or shows_pytorch(own[0]):
+        return lines
+    lines = [_without_pytorch(line) for line in lines]
+    return [line for line in lines if line]
+
+
+_PYTORCH_API: Final = re.compile(
+    r"torch\.\w|\bTORCH\w*_|PYTORCH_|\bPyTorch|DataLoader|\bautocast\b|non_blocking=|fused=True|foreach=True"
+    r"|bucket_cap_mb|with_stack=|record_shapes=|profile_memory=|export_memory_timeline"
+)
+"""Words of PyTorch's interfaces in advice."""
+_ASIDE: Final = re.compile(r" \([^()]*\)")
+_SENTENCE_END: Final = re.compile(r"(?<=\.) (?=[A-Z])")
+
+
+def _without_pytorch(line: str) -> str:
+    """Return a line without the sentences, and the words in parentheses, that name interfaces of PyTorch.
+
+    Commands of this program stay: paths of files may hold any word.
+    """
+    kept = []
+    for sentence in _SENTENCE_END.split(line):
+        plain = _ASIDE.sub(lambda aside: "" if _PYTORCH_API.search(aside[0]) else aside[0], sentence)
+        if "htagraph " in plain or not _PYTORCH_API.search(plain):
+            kept.append(plain)
+    return " ".join(kept)
 
 
 class Read(Protocol[T]):

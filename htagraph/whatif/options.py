@@ -255,6 +255,11 @@ class Changes:
     )
     remove_sync = ChangeForm(lambda: changes.remove_sync.remove_sync, "CRITERIA",
         "Blocking calls do not wait for the device.", _selection)  # fmt: skip
+    pin_memory = ChangeForm(
+        lambda: changes.pin_memory.pin_memory,
+        "",
+        "Copies use pinned memory; hosts do not wait for copies to the device.",
+    )
     perfect_overlap = ChangeForm(lambda: changes.perfect_overlap.perfect_overlap, "[=GROUP]",
         "No other work waits for collectives (of this process group): an upper bound.", _group)  # fmt: skip
     no_overlap = ChangeForm(lambda: changes.no_overlap.no_overlap, "[=GROUP]",

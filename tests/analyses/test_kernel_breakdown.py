@@ -29,6 +29,21 @@ def test_a_rank_without_device_work_has_its_operators_by_self_time() -> None:
     ]  # fmt: skip
 
 
+def test_kernels_are_summed_by_family_and_communication_is_a_collective_whatever_its_name() -> None:
+    events = [
+        kernel("ampere_sgemm_128x64_tn", 0, 8),
+        kernel("cutlass_80_tensorop_gemm", 10, 4),
+        kernel("void moe_align_block_size_kernel<int>(int*)", 20, 2),
+        kernel("void dpsk::ep::internode::dispatch<int>(int*)", 30, 6),
+    ]
+    table = hg.kernel_breakdown(load(events), by="family")
+    assert table[["kind", "name", "count", "total_us"]].to_numpy().tolist() == [
+        ["computation", "GEMM", 2, 12.0],
+        ["communication", "collective", 1, 6.0],
+        ["computation", "MoE routing", 1, 2.0],
+    ]
+
+
 @pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)

@@ -102,6 +102,7 @@ def test_every_runtime_and_driver_category_of_the_schema_is_a_call() -> None:
         ("kernel", "void deep_ep::intranode::dispatch<4>", "communication"),
         ("kernel", "void dpsk::ep::internode::notify_dispatch<false, 2>(int const*, int*)", "communication"),
         ("kernel", "_ZN7deep_ep9internode8dispatchILb0ELi2EEEvP4int4", "communication"),
+        ("kernel", f"_ZN7deep_ep9internode8dispatchI{'Li1E' * 2000}EEvv", "communication"),
         ("kernel", "void deep_ep::layout::get_dispatch_layout<256, 32, 1>(long const*)", "computation"),
         ("kernel", "_ZN7deep_ep6layout19get_dispatch_layoutILi256EEEvPKl", "computation"),
         ("kernel", "void internode_ll::combine<true, 4>(void*)", "communication"),

@@ -20,6 +20,7 @@ FACTS = {
     "counts": {0: 18, 1: 40, 2: 20}, "shares": {0: 68.2, 1: 73.1, 2: 70.0}, "places": 41, "least_us": 1_010.0,
     "most_us": 44_000.0, "going": 2, "together_percent": 81.0, "chance_percent": 30.0, "pattern": "", "steps": 0,
     "percent": 50.0,
+    "native": 0.0, "native_usual": 0.9,
 }  # fmt: skip
 
 
@@ -91,6 +92,29 @@ def test_only_what_the_trace_shows_is_said_of_the_cause(pattern: str, words: str
     assert check in advice
     assert ("gc.freeze" in advice) == (pattern == "")
     assert "gc.freeze" not in INTERRUPTED.advice(claim(pattern=pattern))  # 68 % are no garbage collector
+
+
+def test_inside_operators_no_garbage_collector_runs() -> None:
+    graph = load(host_job(MANY))
+    (found,) = INTERRUPTED.when(Results(graph))
+    assert found.facts["native"] == 1.0
+    assert "inside operators of PyTorch, where no Python runs" in INTERRUPTED.short(found)
+    assert "gc.freeze" not in INTERRUPTED.advice(found)
+    assert INTERRUPTED.advice(found).startswith("Give the processes more cores")
+
+
+@pytest.mark.parametrize(
+    ("native", "usual", "first"),
+    [
+        (0.0, 0.9, "Check Python's garbage collector"),  # what stops any code would hit operators, too
+        (0.3, 0.4, "Check the cores"),
+        (0.0, 0.0, "Check the cores"),  # there is no code that could tell
+        (0.8, 0.9, "Give the processes more cores"),
+    ],
+)
+def test_what_is_checked_first_follows_from_the_code_that_was_hit(native: float, usual: float, first: str) -> None:
+    some = claim(pattern="", shares={0: 10.0}, native=native, native_usual=usual)
+    assert INTERRUPTED.advice(some).startswith(first)
 
 
 def test_the_longest_are_shown_with_their_places() -> None:

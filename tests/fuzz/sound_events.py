@@ -106,7 +106,8 @@ def written(form: str) -> Written:
     if form == NATIVE:
         return _written_packets()
     text = FORMS[form](_events())
-    decoder, events, durations = json.JSONDecoder(), {}, {}
+    decoder, durations = json.JSONDecoder(), {}
+    events: dict[int, tuple[bytes, ...]] = {}
     at = text.index("[", text.index('"traceEvents"')) + 1
     while (at := text.find("{", at)) >= 0:
         event, end = decoder.raw_decode(text, at)
@@ -137,7 +138,8 @@ def _written_packets() -> Written:
             time, _ = _length(body, 1)
             by_time.setdefault(time - BASE_NS, text[at : start + size])
         at = start + size
-    events, durations = {}, {}
+    events: dict[int, tuple[bytes, ...]] = {}
+    durations = {}
     for event in made:
         if event["ph"] == "X":
             begin = round(1000 * event["ts"])

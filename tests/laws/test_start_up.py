@@ -17,11 +17,17 @@ from htagraph.findings.results import Results
 from htagraph.findings.start_up import NOTES, start_up_text
 from htagraph.findings.verbs.gains import CONCLUSIONS
 from htagraph.findings.verdict import claims_of
-from htagraph.output.report import Report
+from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
-from htagraph.output.reports.device_time import idle_report
-from htagraph.output.reports.ranks import opportunities_report, plan_report, stragglers_report
-from htagraph.output.reports.two_jobs import diff_report
+from htagraph.output.reports.device_time import idle_report, launches_report, phases_report
+from htagraph.output.reports.ranks import (
+    collectives_report,
+    critical_path_report,
+    opportunities_report,
+    plan_report,
+    stragglers_report,
+)
+from htagraph.output.reports.two_jobs import compare_report, diff_report
 from htagraph.queries.start_up import start_up_by_rank
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, DATASETS, REAL, graph_of, label, raw_events
@@ -187,11 +193,54 @@ def test_a_plan_and_interruptions_are_those_of_the_steady_job(name: str) -> None
 REPORTS: dict[str, Callable[[hg.DependencyGraph], Report]] = {
     "idle": lambda graph: idle_report(graph, ["job"]),
     "stragglers": lambda graph: stragglers_report(graph, ["job"]),
+    "collectives": lambda graph: collectives_report(graph, ["job"]),
+    "launches": lambda graph: launches_report(graph, ["job"]),
+    "phases": lambda graph: phases_report(graph, ["job"]),
     "plan": lambda graph: plan_report(graph, ["job"]),
     "what-if": lambda graph: what_if_report([hg.what_if(graph).infinite_host().run()], ["--infinite-host"]),
     "diff": lambda graph: diff_report(hg.diff(graph, graph), hg.compare(graph, graph), ["a", "b"]),
+    "compare": lambda graph: compare_report([graph, graph], hg.compare(graph, graph), ["a", "b"]),
     "opportunities": lambda graph: opportunities_report(graph, ["job"]),
+    "critical-path": lambda graph: critical_path_report(hg.critical_path(graph), ["job"]),
 }
+"""The commands that speak of idle devices, of waits, of time of the host, of what bounds a job or of what gains."""
+OTHERS = {
+    "summary": "a test of the verdict",
+    "capacity": "its prediction notes what it leaves out",
+    "kernels": "device work alone, which a start has only where kernels are tried out",
+    "roofline": "device work alone",
+    "counters": "device work alone",
+    "patterns": "device work alone",
+    "memory": "no times",
+    "validate": "what was recorded",
+    "select": "what was recorded",
+    "event": "what was recorded",
+    "execution-trace": "what was recorded",
+    "jobs": "no job was read",
+    "cache info": "no job was read",
+    "cache clear": "no job was read",
+    "summary --scheduler": "digests of ranks",
+    "stragglers --scheduler": "digests of ranks",
+}
+"""The other commands, and why a law of reports leaves them out."""
+
+
+def test_a_command_names_start_up_or_has_a_reason_not_to() -> None:
+    assert not set(REPORTS) & set(OTHERS)
+    assert set(REPORTS) | set(OTHERS) >= set(CONTENTS)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in REAL if path.name.startswith(STARTED) and path.stat().st_size < 400_000], ids=label
+)
+def test_all_reports_of_a_recorded_start_name_one_time(path: Path) -> None:
+    graph = graph_of(path)
+    text = start_up_text(graph)
+    withheld = {command for command in REPORTS if CONTENTS[command].rests_on & graph.ledger.lacks}
+    for command in REPORTS.keys() - withheld:
+        about = [each for each in REPORTS[command](graph).sentences if "tart-up takes" in each or "tart-up is" in each]
+        assert about, command
+        assert all(text in each for each in about), (command, about)
 
 
 @pytest.mark.parametrize("command", REPORTS)
@@ -204,7 +253,7 @@ def test_every_report_names_the_same_start_up(command: str) -> None:
 
 
 def test_every_note_belongs_to_a_report_that_is_checked() -> None:
-    assert set(NOTES) <= set(REPORTS)
+    assert set(NOTES) <= {*REPORTS, "kernels"}
 
 
 def test_the_verdict_names_start_up_and_never_calls_it_a_remedy() -> None:

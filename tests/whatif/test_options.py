@@ -103,6 +103,7 @@ READ = [
     ("jitter", "0.05", "jitter", {"sigma": 0.05}),
     ("free-dataloader", "", "free_dataloader", {}),
     ("exclusive-device", "", "exclusive_device", {}),
+    ("pin-memory", "", "pin_memory", {}),
     ("remove-sync", "name=*Sync*", "remove_sync", {"name": "*Sync*"}),
     ("perfect-overlap", "", "perfect_overlap", {"group": None}),
     ("no-overlap", "dp*", "no_overlap", {"group": "dp*"}),

@@ -103,6 +103,7 @@ REFUSED: dict[str, tuple[Callable[[], DependencyGraph], list[tuple[str, dict[str
         ("no_launch_overhead", {}, "launch"),
         ("free_dataloader", {}, "no waits for a data loader"),
         ("exclusive_device", {}, "no launched work waited"),
+        ("pin_memory", {}, "no copy from or to pageable memory"),
         ("scale_ranks", {"n": 8}, "no collective"),
         ("set_duration", {"ns": -1, "name": "a"}, "ns="),
         ("set_duration", {"ns": float("nan"), "name": "a"}, "ns="),

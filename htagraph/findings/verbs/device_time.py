@@ -81,7 +81,8 @@ def top_entry(
     what_if = _criteria(row, table["name"]) if by == "name" else ""
     is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us, what_if)
     at_most = "at most " if row.get("at_most_us", 0.0) > 0 else ""
-    subject = shortened(short_name(row["name"]), _LETTERS) or outside
+    family = "The family " if by == "family" else ""
+    subject = family + (shortened(short_name(row["name"]), _LETTERS) or outside)
     return spoken(
         f"{subject} takes the most {what}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
@@ -162,12 +163,17 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
 
 
 def idle_sentences(
-    streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], *gain_by: Callable[[], float]
+    streams: pd.DataFrame,
+    devices: pd.DataFrame,
+    inputs: Sequence[str],
+    *gain_by: Callable[[], float],
+    loading_us: float = 0.0,
 ) -> list[str]:
     """Return how long devices are idle, the main cause, and what to run next.
 
     `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
-    job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded.
+    job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded. For `loading_us` of
+    all idle time, hosts got batches from their data loaders.
     """
     by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
@@ -183,6 +189,9 @@ def idle_sentences(
     return spoken(
         idle,
         f"{share.capitalize()} of that is {cause}: {_MEANING[cause]}.",
+        f"For {time_text(loading_us)} of it, the host waited for its data loader."
+        if cause == "host_wait" and loading_us >= LARGE_SHARE * total
+        else "",
         _after_idle(cause, streams["rank"].nunique(), inputs, gain_by),
     )
 

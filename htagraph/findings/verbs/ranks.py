@@ -71,6 +71,8 @@ def collectives_sentences(
     words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
     whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
     ranks, alone, absent = parts["rank"].unique(), int((~parts["matched"]).sum()), parts[parts["absent"] > 0]
+    of_unknown = parts["matched"] & (parts["absent"] == 0) & (parts["wait_or_transfer_us"] > 0)
+    unknown_groups = parts.loc[of_unknown, "collective"].nunique()
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
         f"{who} {time_text(total)} in collectives: {whole}.{unknown}",
@@ -82,6 +84,9 @@ def collectives_sentences(
         f"{plural(int(absent['absent'].max()), 'rank')}). What follows the last recorded arrival there is transfer or "
         "waiting for those; who came last is known among the recorded only."
         if len(absent) else "",
+        f"Ranks of the job were not read, and the groups of {plural(unknown_groups, 'collective')} were not recorded. "
+        "What follows the last recorded arrival there is transfer, or waiting for those ranks."
+        if unknown_groups else "",
         f"{plural(alone, 'part')} of {len(parts):,} could not be matched between ranks (the others were not read, or "
         "the trace does not say which belong together); how long they waited is not known."
         if alone else "",

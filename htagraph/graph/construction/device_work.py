@@ -12,9 +12,9 @@ from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import DEVICE_WORK, of_kinds
 from htagraph.graph.evidence.job import RecordedJob
 
-__all__ = ["WorkInOrder", "devices_in_order"]
+__all__ = ["NEVER", "WorkInOrder", "devices_in_order"]
 
-_NEVER = np.iinfo(np.int64).min // 2
+NEVER = np.iinfo(np.int64).min // 2
 """Before any recorded moment, ns; no threshold, and differences from it stay within int64."""
 
 
@@ -69,11 +69,11 @@ class WorkInOrder:
             moments: ns on the common clock, in any order.
 
         Returns:
-            The activity of each moment and its end, ns; -1 and `_NEVER` where nothing started before.
+            The activity of each moment and its end, ns; -1 and `NEVER` where nothing started before.
         """
         if not len(self.rows):
             nothing = np.full(len(moments), -1)
-            return nothing, np.full(len(moments), _NEVER)
+            return nothing, np.full(len(moments), NEVER)
         busy_until = np.maximum.accumulate(self.end)
         is_last = self.end == busy_until
         places = np.arange(len(self.end))
@@ -82,7 +82,7 @@ class WorkInOrder:
         place = last[np.maximum(count - 1, 0)]
         return (
             np.where(count > 0, self.rows[place], -1),
-            np.where(count > 0, self.end[place], _NEVER),
+            np.where(count > 0, self.end[place], NEVER),
         )
 
 

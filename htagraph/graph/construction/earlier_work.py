@@ -15,7 +15,7 @@ import numpy as np
 from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, Provenance, of_kinds
-from htagraph.core.naming import is_memset_call, names_that
+from htagraph.core.naming import is_memset_call, names_like, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.device_work import WorkInOrder, devices_in_order
 from htagraph.graph.evidence.job import RecordedJob
@@ -67,8 +67,9 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
 
     The first work of a stream waited for earlier work if the device ran nothing recorded for most of the wait, later
     work of the device never waited like this, and several pieces of work were queued on the stream by then, or the work
-    is a copy, which loads no module. So did the first work of other streams that was launched
-    meanwhile; if it started later than all of this work, it has an edge from the last of their starts.
+    is a copy, which loads no module, and not one that its call stages first. So did the first work of other streams
+    that was launched meanwhile; if it started later than all of this work, it has an edge from the last of their
+    starts.
 
     The edge lasts as long as the earlier work, whose end stays as recorded if the host changes.
 
@@ -88,6 +89,7 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     late &= starts.idle_ns > LIMITS.idle_start_ns
     late &= ~_recurs(job, starts)
     is_copy = acts.kind[starts.work] == ActivityKind.MEMORY
+    is_copy &= ~_is_staged(job, starts)
     begun = job.moment(2 * starts.call)
     is_queued = _queued(job, starts) >= LIMITS.often
     is_sure = late & (is_copy | is_queued)
@@ -101,6 +103,24 @@ def behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     is_after = ~is_sure & (start >= until)
     after = np.where(is_after, last, -1)
     return _edges(job, starts.only(is_behind), after[is_behind])
+
+
+def _is_staged(job: RecordedJob, starts: _Starts) -> Mask:
+    """Return which starts may be late because the call stages pageable memory first.
+
+    Memory of the host is no slower than the link, so that staging takes no longer than the copy.
+
+    Args:
+        job: the recorded job.
+        starts: starts of device work.
+    """
+    acts = job.activities
+    work = starts.work
+    name = acts.name[work]
+    is_pageable = names_like(job.naming.pageable, job.names, name)
+    to_device = names_like(job.naming.to_device, job.names, name)
+    is_short = starts.idle_ns <= acts.duration[work]
+    return is_pageable & to_device & is_short
 
 
 def _starts(job: RecordedJob, edges: Edges, held: Ints) -> _Starts:

@@ -13,14 +13,11 @@ import numpy as np
 from htagraph.core.arrays import Ints, Mask, looked_up
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.device_work import WorkInOrder, devices_in_order
+from htagraph.graph.construction.device_work import NEVER, WorkInOrder, devices_in_order
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["held_up"]
-
-_NEVER = np.iinfo(np.int64).min // 2
-"""Before any recorded moment, ns; no threshold, and differences from it stay within int64."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def held_up(job: RecordedJob, edges: Edges) -> Edges:
     allowed = _allowed(job, edges)
     is_work = of_kinds(job.activities.kind, DEVICE_WORK)
     delay = job.time[0::2] - allowed
-    late = is_work & (allowed > _NEVER)
+    late = is_work & (allowed > NEVER)
     late &= delay > _usual_delays(job, edges, allowed)
     if not late.any():
         return edges
@@ -92,9 +89,9 @@ def _allowed(job: RecordedJob, edges: Edges) -> Ints:
         edges: its edges.
 
     Returns:
-        The latest moment that an edge allows, ns; `_NEVER` where nothing precedes the start.
+        The latest moment that an edge allows, ns; `NEVER` where nothing precedes the start.
     """
-    allowed = np.full(len(job.activities), _NEVER)
+    allowed = np.full(len(job.activities), NEVER)
     is_start = edges.target & 1 == 0
     is_start &= job.activities.on_device[edges.target >> 1]
     into = np.flatnonzero(is_start)

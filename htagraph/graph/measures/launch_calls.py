@@ -31,6 +31,8 @@ class LaunchCalls:
     """Whether a call launches a whole CUDA graph."""
     is_lost: Mask
     """Whether a complete recording has work for a call that has none here."""
+    missing: Ints
+    """Number of kernels and copies that each replay of a CUDA graph lacks, beside most replays of the same graph."""
 
 
 def is_device_work(graph: DependencyGraph) -> Mask:
@@ -63,12 +65,83 @@ def launch_calls(graph: DependencyGraph) -> LaunchCalls:
     works = np.bincount(acts.cause[acts.cause >= 0], minlength=len(acts))[calls]
     is_memset = names_that(is_memset_call, graph.names)[acts.name[calls]]
     is_lost = (works == 0) & ~is_memset & ~_was_queued(graph, calls, works)
+    is_graph = names_that(is_graph_launch, graph.names)[acts.name[calls]]
     return LaunchCalls(
         activity=frozen(calls),
         works=frozen(works),
-        is_graph=frozen(names_that(is_graph_launch, graph.names)[acts.name[calls]]),
+        is_graph=frozen(is_graph),
         is_lost=frozen(is_lost),
+        missing=frozen(_missing_in_replays(graph, calls, works, is_graph)),
     )
+
+
+def _missing_in_replays(graph: DependencyGraph, calls: Ints, works: Ints, is_graph: Mask) -> Ints:
+    """Return how many kernels and copies each replay lacks, beside most replays of the same graph on its rank.
+
+    Every replay of a graph runs the same nodes. The last replay of a rank may be cut by the end of the recording, and
+    nothing is said of graphs without an id or with few replays.
+
+    Args:
+        graph: the job.
+        calls: the calls that enqueue work.
+        works: the number of recorded activities of each call.
+        is_graph: whether each call launches a CUDA graph.
+
+    Returns:
+        One count for each call; 0 for every call that is no replay.
+    """
+    acts = graph.activities
+    missing = np.zeros(len(calls), np.int64)
+    rank = acts.rank[calls]
+    start = acts.start[calls]
+    graph_of = _graph_ids(graph)[calls]
+    is_replay = is_graph & (works > 0)
+    is_replay &= graph_of >= 0
+    last = _latest(
+        rank[is_replay],
+        start[is_replay],
+        graph.ranks,
+    )
+    is_replay &= start < last[rank]
+    replay = np.flatnonzero(is_replay)
+    pairs = np.column_stack([rank, graph_of])[replay]
+    _, number = np.unique(
+        pairs,
+        axis=0,
+        return_inverse=True,
+    )
+    number = number.ravel()
+    for group in range(int(number.max(initial=-1)) + 1):
+        alike = replay[number == group]
+        usual = _usual_count(works[alike])
+        missing[alike] = np.maximum(usual - works[alike], 0)
+    return missing
+
+
+def _usual_count(works: Ints) -> int:
+    """Return how much work most replays of a graph have; 0 where no count is that of most, or replays are few."""
+    counts, often = np.unique(
+        works,
+        return_counts=True,
+    )
+    if len(works) < LIMITS.few or often.max() <= LIMITS.most * len(works):
+        return 0
+    return int(counts[often.argmax()])
+
+
+def _graph_ids(graph: DependencyGraph) -> Ints:
+    """Return the id of the CUDA graph that each activity launched; -1 for every other activity."""
+    acts = graph.activities
+    graph_of = np.full(len(acts), -1, np.int64)
+    is_launched = is_device_work(graph)
+    is_launched &= acts.cause >= 0
+    graph_id = acts.arg("graph_id")
+    np.maximum.at(
+        graph_of,
+        acts.cause[is_launched],
+        graph_id[is_launched],
+    )
+    return graph_of
 
 
 def lost_places(graph: DependencyGraph, calls: LaunchCalls, rows: slice) -> int:

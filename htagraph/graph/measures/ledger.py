@@ -6,6 +6,7 @@ recording, and no facts of the job: a verdict that rests on them would describe 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,6 +71,10 @@ class RankLedger(NamedTuple):
     """Launches of whole CUDA graphs."""
     graph_launches_without_work: int
     """Launches of CUDA graphs without any recorded kernel."""
+    partial_replays: int
+    """Launches of CUDA graphs with fewer kernels than most launches of the same graph."""
+    missing_in_replays: int
+    """The kernels and copies that these launches lack."""
     steps: int
     """Steps that the recording names."""
     steps_without_work: int
@@ -117,6 +122,7 @@ class RankLedger(NamedTuple):
         is_kept_busy = self.device_ns >= LIMITS.nearly_all * self.window_ns
         lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
         lost_calls |= self.lost_at_places > 0
+        lost_calls |= self.partial_replays > 1 and self.missing_in_replays > LIMITS.damaged * self.device_work
         lost_all = bool(self.lost_launches) and not self.device_work
         lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
         if lost_calls or lost_all or lost_steps or self.is_alone:
@@ -154,8 +160,9 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
     """Return the ledger of a job; documented at `DependencyGraph.ledger`."""
     is_work = is_device_work(graph)
     launches = launch_calls(graph)
-    foreign = {issue.rank: issue.count for issue in graph.issues if issue.what == "other_program"}
-    ranks = [_rank_ledger(graph, rank, is_work, launches, foreign.get(rank, 0)) for rank in graph.ranks]
+    ranks = [
+        _rank_ledger(graph, rank, is_work, launches, _foreign_events(graph, rank, is_work)) for rank in graph.ranks
+    ]
     used = any(rank.device_work for rank in ranks)
     return Ledger(tuple(rank._replace(is_alone=used and _did_nothing(rank)) for rank in ranks), launches)
 
@@ -227,6 +234,23 @@ def lost_between(before: DependencyGraph, after: DependencyGraph) -> frozenset[P
     return lost - {Part.DEVICE} if keeps_counters(before) and keeps_counters(after) else lost
 
 
+def _foreign_events(graph: DependencyGraph, rank: int, is_work: Mask) -> int:
+    """Return how many events of a rank have an unknown meaning, as another program wrote them.
+
+    PyTorch's profiler gives each event a category. Events without a known one, beside PyTorch's own operators, are rows
+    of a device that PyTorch's profiler does not know; a few of them are damage.
+    """
+    counts = Counter[str]()
+    for issue in graph.issues:
+        if issue.rank == rank:
+            counts[issue.what] += issue.count
+    unread = counts["category_missing"] + counts["unknown_category"]
+    rows = graph.activities.of_rank(rank)
+    is_many = unread >= LIMITS.few and unread > LIMITS.damaged * (unread + rows.stop - rows.start)
+    is_device = is_many and not is_work[rows].any()
+    return counts["other_program"] + (unread if is_device else 0)
+
+
 def _did_nothing(rank: RankLedger) -> bool:
     """Return whether a rank has neither device work nor launches, though it computes and its machine has devices."""
     return not rank.device_work and not rank.launches and rank.operators >= LIMITS.few and rank.devices_listed > 0
@@ -257,6 +281,8 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         lost_at_places=lost_places(graph, launches, calls),
         graph_launches=_count(is_graph),
         graph_launches_without_work=_count(is_graph & is_empty),
+        partial_replays=_count(launches.missing[calls] > 0),
+        missing_in_replays=int(launches.missing[calls].sum()),
         steps=steps.steps,
         steps_without_work=steps.without_work,
         device_work=len(work),

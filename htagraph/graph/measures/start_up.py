@@ -12,7 +12,6 @@ their kernel, and far longer than usual, take most of the time of all launches o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Ints, Mask, marked
-from htagraph.core.kinds import FRAMES, OPERATORS, ActivityKind, of_kinds
-from htagraph.core.naming import is_compiling, is_tuning, names_that
+from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
+from htagraph.core.naming import is_compiling, is_tuning
 from htagraph.core.statistics import MOST
 from htagraph.graph.activities import frozen
 from htagraph.graph.measures.allocator import recorded_flushes, time_without_waiting
+from htagraph.graph.measures.tuning import time_in_regions, time_in_tuned_operators
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ KINDS: Final = ("kernel", "library", "context", "group", "tuning", "compiling")
 """Why the time is spent: the first launch of a kernel loads its module; a library makes its handle or loads its code;
 the process makes its context on the device; a process group connects; kernels are tuned; code is compiled."""
 _CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
-_WITH_OWN_TIME = (*_CALLS, *OPERATORS, ActivityKind.PYTHON)
 _WORK = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION)
 _MIN_NS = 1_000_000
 """ns; the shortest call or operator that counts by itself. Chosen: modules load in 0.3 to 20 ms, while a steady call
@@ -69,7 +68,8 @@ class StartUp:
     kind: Ints
     """Index into `KINDS`."""
     time: Ints
-    """How much longer the activity takes than it usually does, ns, without waits for a device."""
+    """How much longer the activity takes than it usually does, ns, without waits for a device but for kernels that are
+    tried out."""
     whole: Ints
     """How long the activity takes, ns: `time` and its usual time."""
 
@@ -88,19 +88,47 @@ class StartUp:
 
 def start_up_of(graph: DependencyGraph) -> StartUp:
     """Return the rows of `graph.start_up`."""
+    rows = pd.concat(
+        _tables(graph),
+        ignore_index=True,
+    )[_COLUMNS].astype(_TYPES)
+    rows = rows.drop_duplicates("activity")  # the first table that has an activity says why
+    rows["rank"] = graph.activities.rank[rows["activity"]]
+    rows["start"] = graph.activities.start[rows["activity"]]
+    is_counted = rows["time"] > 0
+    is_counted &= _is_worth_naming(
+        graph,
+        rows,
+    )
+    rows = rows[is_counted].sort_values(["rank", "start", "activity"])
+    return StartUp(
+        activity=frozen(rows["activity"].to_numpy()),
+        kind=frozen(rows["kind"].to_numpy()),
+        time=frozen(rows["time"].to_numpy()),
+        whole=frozen(rows["whole"].to_numpy()),
+    )
+
+
+def _tables(graph: DependencyGraph) -> list[pd.DataFrame]:
+    """Return start-up by kind of evidence, the surest first."""
     calls = _calls(graph)
     loads = _kernel_loads(graph)
+    tuned = time_in_tuned_operators(graph)
     tables = [
         loads,
-        _regions(
-            graph,
+        _rows(
             "tuning",
-            is_tuning,
+            time_in_regions(
+                graph,
+                is_tuning,
+            ),
         ),
-        _regions(
-            graph,
+        _rows(
             "compiling",
-            is_compiling,
+            time_in_regions(
+                graph,
+                is_compiling,
+            ),
         ),
         _first_calls(calls),
         _contexts(calls),
@@ -110,47 +138,47 @@ def start_up_of(graph: DependencyGraph) -> StartUp:
         ),
         _groups(graph),
     ]
-    started = loads["rank"].unique()
-    if len(started):
-        of_started = calls[calls["rank"].isin(started)]
-        operators = _operators(
+    return [
+        *tables,
+        *_of_started_processes(
             graph,
-            np.isin(graph.activities.rank, started),
-        )
-        tables.append(
-            _calls_in_first_operators(
-                graph,
-                of_started,
-            )
-        )
-        tables.append(
-            _first_operators(
-                graph,
-                operators,
-                loads,
-            )
-        )
-    rows = pd.concat(
-        tables,
-        ignore_index=True,
-    )[_COLUMNS].astype(_TYPES)
-    rows = rows.drop_duplicates("activity")  # the first table that has an activity says why
-    rows["rank"] = graph.activities.rank[rows["activity"]]
-    rows["start"] = graph.activities.start[rows["activity"]]
-    rows = rows[
-        (rows["time"] > 0)
-        & _is_worth_naming(
-            graph,
-            rows,
-        )
+            calls,
+            loads,
+        ),
+        _rows(
+            "tuning",
+            tuned,
+            tuned["usual"],
+        ),
     ]
-    rows = rows.sort_values(["rank", "start", "activity"])
-    return StartUp(
-        activity=frozen(rows["activity"].to_numpy()),
-        kind=frozen(rows["kind"].to_numpy()),
-        time=frozen(rows["time"].to_numpy()),
-        whole=frozen(rows["whole"].to_numpy()),
+
+
+def _of_started_processes(
+    graph: DependencyGraph,
+    calls: pd.DataFrame,
+    loads: pd.DataFrame,
+) -> list[pd.DataFrame]:
+    """Return loads of libraries in the processes that load kernels, as the processes start in the recording."""
+    process = _process_of(graph)
+    started = np.unique(process[loads["activity"].to_numpy(np.int64)])
+    if not len(started):
+        return []
+    of_started = calls[calls["process"].isin(started)]
+    operators = _operators(
+        graph,
+        np.isin(process, started),
     )
+    return [
+        _calls_in_first_operators(
+            graph,
+            of_started,
+        ),
+        _first_operators(
+            graph,
+            operators,
+            loads,
+        ),
+    ]
 
 
 def _is_worth_naming(graph: DependencyGraph, rows: pd.DataFrame) -> pd.Series[bool]:
@@ -164,6 +192,18 @@ def _is_worth_naming(graph: DependencyGraph, rows: pd.DataFrame) -> pd.Series[bo
     return total >= LIMITS.small * rows["rank"].map(spans)
 
 
+def _process_of(graph: DependencyGraph) -> Ints:
+    """Return the number of the process of each activity: code loads once in each, also in workers of a rank."""
+    lanes = pd.DataFrame(
+        {
+            "rank": [lane.rank for lane in graph.lanes],
+            "pid": [lane.pid for lane in graph.lanes],
+        }
+    )
+    number = lanes.groupby(["rank", "pid"]).ngroup().to_numpy(np.int64)
+    return np.asarray(number[graph.activities.lane])
+
+
 def _rows(
     kind: str,
     table: pd.DataFrame,
@@ -174,7 +214,6 @@ def _rows(
     return pd.DataFrame(
         {
             "activity": table["activity"],
-            "rank": table["rank"],
             "kind": KINDS.index(kind),
             "time": excess.round(),
             "whole": table["time"],
@@ -185,7 +224,7 @@ def _rows(
 def _calls(graph: DependencyGraph) -> pd.DataFrame:
     """Return all calls of each function that has a long call, by rank and start.
 
-    Calls in flushes of the allocator are left out. Columns: ``activity``, ``rank``, ``name``, ``time`` (ns, without
+    Calls in flushes of the allocator are left out. Columns: ``activity``, ``process``, ``name``, ``time`` (ns, without
     waits for a device), ``is_launch`` and ``is_first_of_rank`` (of all calls).
     """
     acts = graph.activities
@@ -222,7 +261,7 @@ def _calls(graph: DependencyGraph) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "activity": rows,
-            "rank": acts.rank[rows],
+            "process": _process_of(graph)[rows],
             "name": acts.name[rows],
             "time": time_without_waiting(
                 graph,
@@ -238,7 +277,7 @@ def _calls(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def _operators(graph: DependencyGraph, chosen: Mask) -> pd.DataFrame:
-    """Return chosen operators by rank and start: ``activity``, ``rank``, ``name``, ``time`` (own, ns)."""
+    """Return chosen operators by rank and start: ``activity``, ``process``, ``name``, ``time`` (own, ns)."""
     acts = graph.activities
     rows = np.flatnonzero((acts.kind == ActivityKind.OP) & chosen)
     order = np.lexsort((acts.start[rows], acts.rank[rows]))
@@ -246,7 +285,7 @@ def _operators(graph: DependencyGraph, chosen: Mask) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "activity": rows,
-            "rank": acts.rank[rows],
+            "process": _process_of(graph)[rows],
             "name": acts.name[rows],
             "time": graph.own_time[rows],
         }
@@ -257,7 +296,7 @@ def _is_first_of_name(
     graph: DependencyGraph,
     kinds: tuple[ActivityKind, ...],
 ) -> Mask:
-    """Return the activities of some kinds that are the first of their name on their rank, or are inside the first.
+    """Return the activities of some kinds that are the first of their name in their process, or are inside the first.
 
     None of the name ended before the activity began: PyTorch records an operator inside one of the same name.
     """
@@ -270,12 +309,12 @@ def _is_first_of_name(
     )
     table = pd.DataFrame(
         {
-            "rank": acts.rank[rows],
+            "process": _process_of(graph)[rows],
             "name": acts.name[rows],
             "end": acts.end[rows],
         }
     )
-    first_end = table.groupby(["rank", "name"])["end"].transform("min")
+    first_end = table.groupby(["process", "name"])["end"].transform("min")
     return marked(
         rows[acts.start[rows] < first_end],
         len(acts),
@@ -291,7 +330,7 @@ def _kernel_loads(graph: DependencyGraph) -> pd.DataFrame:
             launches.iloc[:0],
         )
     ]
-    for _, of_rank in launches.groupby("rank"):
+    for _, of_rank in launches.groupby("process"):
         later = of_rank.loc[~of_rank["is_first"], "time"]
         usual = float(later.median()) if len(later) else float(LIMITS.launch_ns)
         first = of_rank[of_rank["is_first"]]
@@ -317,7 +356,7 @@ def _kernel_loads(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def _launches(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the calls that launch kernels: ``activity``, ``rank``, ``time`` (ns) and ``is_first`` (of a kernel)."""
+    """Return the calls that launch kernels: ``activity``, ``process``, ``time`` (ns) and ``is_first`` (of a kernel)."""
     acts = graph.activities
     works = np.flatnonzero(
         of_kinds(
@@ -331,18 +370,18 @@ def _launches(graph: DependencyGraph) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "activity": launch.astype(np.int64),
-            "rank": acts.rank[works],
+            "process": _process_of(graph)[launch],
             "kernel": acts.name[works],
             "start": acts.start[launch],
         }
     )
     table = table.sort_values(["start", "activity"])
-    table["is_first"] = ~table.duplicated(["rank", "kernel"])
+    table["is_first"] = ~table.duplicated(["process", "kernel"])
     of_launch = table.groupby(
         "activity",
         as_index=False,
     )
-    launches = of_launch.agg({"rank": "first", "is_first": "any"})
+    launches = of_launch.agg({"process": "first", "is_first": "any"})
     launches["time"] = time_without_waiting(
         graph,
         launches["activity"].to_numpy(),
@@ -361,7 +400,7 @@ def _calls_in_first_operators(graph: DependencyGraph, calls: pd.DataFrame) -> pd
         (ActivityKind.OP,),
     )[operator]
     steady = calls[~is_in_first]
-    usual_by_name = steady.groupby(["rank", "name"])["time"].median()
+    usual_by_name = steady.groupby(["process", "name"])["time"].median()
     usual = _looked_up(
         usual_by_name,
         calls,
@@ -379,8 +418,8 @@ def _calls_in_first_operators(graph: DependencyGraph, calls: pd.DataFrame) -> pd
 
 
 def _looked_up(by_name: pd.Series[float], table: pd.DataFrame) -> pd.Series[float]:
-    """Return the value of each row's rank and name, NaN for none."""
-    keys = pd.MultiIndex.from_frame(table[["rank", "name"]])
+    """Return the value of each row's process and name, NaN for none."""
+    keys = pd.MultiIndex.from_frame(table[["process", "name"]])
     return pd.Series(
         by_name.reindex(keys).to_numpy(),
         index=table.index,
@@ -402,7 +441,7 @@ def _first_operators(
         (ActivityKind.OP,),
     )[operators["activity"]]
     later = operators[~is_first]
-    usual_by_name = later.groupby(["rank", "name"])["time"].median()
+    usual_by_name = later.groupby(["process", "name"])["time"].median()
     usual = _looked_up(
         usual_by_name,
         operators,
@@ -413,7 +452,7 @@ def _first_operators(
             len(graph.activities),
         )
     )
-    is_proven = around[operators["activity"]] | ~operators.duplicated("rank")
+    is_proven = around[operators["activity"]] | ~operators.duplicated("process")
     times = np.where(
         is_proven,
         LIMITS.uneven,
@@ -437,10 +476,10 @@ def _first_calls(calls: pd.DataFrame) -> pd.DataFrame:
 
     The call lasts at least 5 ms, and 100 times the median of the rank's later calls of the name.
     """
-    is_first = ~calls.duplicated(["rank", "name"])
+    is_first = ~calls.duplicated(["process", "name"])
     first = calls[is_first]
     later = calls[~is_first]
-    usual_by_name = later.groupby(["rank", "name"])["time"].median()
+    usual_by_name = later.groupby(["process", "name"])["time"].median()
     usual = _looked_up(
         usual_by_name,
         first,
@@ -496,8 +535,8 @@ def _calls_in_first_frames(graph: DependencyGraph, calls: pd.DataFrame) -> pd.Da
         _PAUSE_NS,
         _TIMES * usual,
     )
-    ranks = by_name["rank"].transform("nunique")
-    with_long_call = calls["rank"].where(is_long)
+    ranks = by_name["process"].transform("nunique")
+    with_long_call = calls["process"].where(is_long)
     ranks_with_long_call = with_long_call.groupby(calls["name"]).transform("nunique")
     chosen = is_inside & is_long & (ranks_with_long_call > MOST * ranks)
     return _rows(
@@ -519,10 +558,10 @@ def _groups(graph: DependencyGraph) -> pd.DataFrame:
         group >= 0,
     )
     collectives["group"] = group[collectives["activity"]]
-    is_first = ~collectives.duplicated(["rank", "group"])
+    is_first = ~collectives.duplicated(["process", "group"])
     first = collectives[is_first]
     later = collectives[~is_first]
-    usual = first["rank"].map(later.groupby("rank")["time"].median())
+    usual = first["process"].map(later.groupby("process")["time"].median())
     is_long = first["time"] >= np.maximum(
         _SURE_NS,
         _TIMES * usual,
@@ -534,49 +573,4 @@ def _groups(graph: DependencyGraph) -> pd.DataFrame:
         "group",
         first[chosen],
         usual[chosen],
-    )
-
-
-def _regions(
-    graph: DependencyGraph,
-    kind: str,
-    names_region: Callable[[str], bool],
-) -> pd.DataFrame:
-    """Return everything that hosts do inside regions that compile or tune, unless most steps have a region."""
-    acts = graph.activities
-    is_host = ~acts.on_device & (acts.rank >= 0)
-    is_region = (
-        names_that(
-            names_region,
-            graph.names,
-        )[acts.name]
-        & is_host
-    )
-    regions = graph.tree.outermost(is_region)
-    steps = np.unique(acts.step[regions])
-    step_count = np.count_nonzero(steps >= 0)
-    recurs = step_count > max(
-        1,
-        MOST * len(graph.steps),
-    )
-    is_outermost = marked(
-        regions,
-        len(acts),
-    )
-    is_inside = graph.tree.inside(is_outermost) | is_outermost
-    has_time = is_host & of_kinds(
-        acts.kind,
-        _WITH_OWN_TIME,
-    )
-    rows = np.flatnonzero(is_inside & has_time & (not recurs))
-    table = pd.DataFrame(
-        {
-            "activity": rows,
-            "rank": acts.rank[rows],
-            "time": graph.own_time[rows],
-        }
-    )
-    return _rows(
-        kind,
-        table,
     )

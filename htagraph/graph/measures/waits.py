@@ -20,6 +20,7 @@ from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.core.statistics import least_of
 from htagraph.graph.activities import blocked_since
+from htagraph.graph.matches import PAIR
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -241,7 +242,8 @@ def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which activities are communication whose group is not in the graph on all its ranks.
 
     What such a one takes after the last recorded arrival is its transfer, or waiting for a rank that was not recorded.
-    Where ranks of the job were not read, or could not be matched, communication without a match counts, too.
+    Where ranks of the job were not read, or could not be matched, communication without a match counts, too; where some
+    were not read, so do collectives whose group was not recorded, unless one rank sends and one receives.
 
     Example:
         >>> import htagraph as hg
@@ -254,7 +256,10 @@ def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
         out |= of_kinds(acts.kind, COMMUNICATION)
     if matches is not None and len(matches.size):
         present = np.bincount(matches.collective, minlength=matches.count)
-        out[matches.activity] = (np.asarray(matches.size) > present)[matches.collective]
+        size = np.asarray(matches.size)
+        is_pair = np.array([op == PAIR for op in matches.op], np.bool_)
+        may_lack = (size == 0) & ~is_pair & bool(ranks_not_read(graph))
+        out[matches.activity] = ((size > present) | may_lack)[matches.collective]
     return out
 
 

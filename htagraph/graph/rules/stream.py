@@ -1,6 +1,6 @@
 """STREAM: end of a kernel or copy → start of the next one on its stream. Lag: the device's pause between two.
 
-Lag: negative where the next one starts shortly before that end.
+The lag is negative where the next one starts shortly before that end.
 """
 
 from __future__ import annotations

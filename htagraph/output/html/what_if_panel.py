@@ -304,7 +304,7 @@ def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]
     named = 0
     families = (Slider(name, category, dict(which)) for name, category, which in _FAMILIES)
     targets = (
-        Slider(_words(row.what, row.name), "", criteria(str(row.target)), str(row.note), is_named=True)
+        Slider(_words(str(row.what), str(row.name)), "", criteria(str(row.target)), str(row.note), is_named=True)
         for row in opportunities.itertuples()
         if row.target and row.what not in {"rank", "straggler"}
     )

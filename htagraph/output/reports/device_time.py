@@ -11,10 +11,11 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError, nearest_words
+from htagraph.core.intervals import length
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import JUDGES, MEASURES
+from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
@@ -22,6 +23,7 @@ from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.queries.host_time import while_loading
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.whatif.options import criteria
@@ -33,12 +35,10 @@ __all__ = [
 
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
-"""What follows from the other columns, or matters less than whole names."""
+"""Columns that follow from other columns, or matter less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
-_OPERATORS = MEASURES | {Part.HOST}
-"""The parts of a recording that conclusions on the device time of operators need."""
 _FIGURES = {
-    "name": "kernel_breakdown", "rank": "kernel_distribution",
+    **dict.fromkeys(("name", "family"), "kernel_breakdown"), "rank": "kernel_distribution",
     **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),
 }  # fmt: skip
 """Figures of `kernels` by what device time is summed up by."""
@@ -85,7 +85,8 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     gains = [partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader)]
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         gains = []
-    conclusions = findings.idle_sentences(streams, devices, inputs, *gains)
+    loading_us = sum(length(while_loading(graph, rank)) for rank in graph.ranks) / 1000
+    conclusions = findings.idle_sentences(streams, devices, inputs, *gains, loading_us=loading_us)
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
         brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
@@ -177,6 +178,8 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, 
 def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
     if by == "name":
         return hg.kernel_breakdown(graph)
+    if by == "family":
+        return hg.kernel_breakdown(graph, by="family")
     if by == "rank":
         return hg.kernel_distribution(graph)
     if by == "module":
@@ -270,7 +273,7 @@ def counters_report(
 @gives(
     "phases", {"phases": "analyses.phases.TABLE"},
     titles={"phases": "Phases, the most wall time of a rank first (wall time ends with the last work launched)"},
-    rests_on=_OPERATORS,
+    rests_on=ATTRIBUTES,
 )  # fmt: skip
 def phases_report(
     graph: DependencyGraph, inputs: Sequence[str], *, annotation: str | None = None, top: int = 10
@@ -291,7 +294,7 @@ def phases_report(
 
 @gives(
     "roofline", {"roofline": "analyses.roofline.TABLE", "counters": "analyses.cupti_counters.TABLE"},
-    maybe=("counters",), rests_on=_OPERATORS,
+    maybe=("counters",), rests_on=ATTRIBUTES,
 )  # fmt: skip
 def roofline_report(
     graph: DependencyGraph,
@@ -315,7 +318,7 @@ def roofline_report(
     )
 
 
-@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=_OPERATORS)
+@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
 def patterns_report(
     graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
 ) -> Report:

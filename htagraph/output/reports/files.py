@@ -12,6 +12,7 @@ import pandas as pd
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import files as findings
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_beside, report_on
 from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
@@ -84,6 +85,7 @@ def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:
         "memory_now": _NOW, "memory_categories": _CATEGORIES,
     },
     maybe=("memory_peaks", "memory_at_peak", "memory_devices", "memory_now", "memory_categories"),
+    rests_on=frozenset({Part.MEANING}),
 )  # fmt: skip
 def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""

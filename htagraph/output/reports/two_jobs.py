@@ -266,7 +266,7 @@ def compare_report(
         sentences = notes
     else:
         apart = findings.unlike(parts_of(before, after, None, None, None))
-        sentences = [*notes, *apart, *findings.compare_sentences(table, inputs)]
+        sentences = [*notes, *apart, *findings.compare_sentences(table, inputs), *_start_up(graphs)]
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare",

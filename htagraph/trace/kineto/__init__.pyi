@@ -1,6 +1,7 @@
 from .events import CATEGORIES as CATEGORIES
 from .read import SETTINGS as SETTINGS
 from .read import SUFFIXES as SUFFIXES
+from .read import WITHOUT_PYTORCH as WITHOUT_PYTORCH
 from .read import arguments as arguments
 from .read import category_arguments as category_arguments
 from .read import check_arguments as check_arguments

@@ -15,7 +15,7 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.errors import IssueLog
 from htagraph.trace.columns import Events, Flows, NodeDependencies
 
-__all__ = ["node_dependencies"]
+__all__ = ["begun", "node_dependencies"]
 
 _GRAINS = 2
 """Grains of float64 by which the end of a node differs from the flow that leaves it: start, duration and the flow's own
@@ -57,18 +57,10 @@ def node_dependencies(
         log: gets an issue about flows whose ends are no events, if the table is `whole`.
         whole: whether no event of the file was left out of the table.
     """
-    starts = np.flatnonzero(flows.is_start)
-    ends = np.flatnonzero(~flows.is_start)
-    _, from_start, from_end = np.intersect1d(
-        flows.id[starts],
-        flows.id[ends],
-        return_indices=True,
-    )
-    begin = starts[from_start]
-    finish = ends[from_end]
+    begin, finish = flows.whole()
     launch = table.arg("correlation")
     nodes = np.flatnonzero((table.arg("graph_node_id") > 0) & (launch > 0))
-    target = _begun(
+    target = begun(
         table,
         nodes,
         flows.lane[finish],
@@ -83,7 +75,7 @@ def node_dependencies(
     source = _ended(table, nodes, launch, left)
     is_matched = (source >= 0) & (target >= 0)
     if whole:
-        unpaired = len(starts) + len(ends) - 2 * len(begin)
+        unpaired = len(flows.id) - 2 * len(begin)
         detail = "dependencies between nodes of CUDA graphs whose nodes are not in the file; left out"
         log.add(
             "dependency_unmatched",
@@ -96,23 +88,26 @@ def node_dependencies(
     )
 
 
-def _begun(table: Events, nodes: Ints, lane: Array, time: Array) -> Ints:
-    """Return the longest node that begins on each lane at each moment; -1 for none."""
-    of_lane = table.lane[nodes].astype(np.int64)
-    order = np.lexsort(
-        (
-            table.duration[nodes],
-            table.start[nodes],
-            of_lane,
-        )
-    )
+def begun(table: Events, rows: Ints, lane: Array, time: Array) -> Ints:
+    """Return the longest event that begins on each lane at each moment; -1 for none.
+
+    Args:
+        table: the complete events.
+        rows: the events to choose from. Of events with the same times, the first one counts.
+        lane: the lane of each end of a flow.
+        time: its moment, ns.
+    """
+    of_lane = table.lane[rows].astype(np.int64)
+    start = table.start[rows]
+    duration = table.duration[rows]
+    order = np.lexsort((-rows, duration, start, of_lane))
     keyed = _Keyed(
-        nodes[order],
+        rows[order],
         of_lane[order],
-        table.start[nodes][order],
+        start[order],
     )
     place = _last_until(keyed, lane, time)
-    if not len(nodes):
+    if not len(rows):
         return np.full(len(time), -1, np.int64)
     fits = _at(keyed, place, lane) & (keyed.moment[place] == time)
     return np.where(fits, keyed.rows[place], -1)

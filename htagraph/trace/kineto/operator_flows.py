@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints
 from htagraph.trace.columns import Events, Flows, SparseColumn
+from htagraph.trace.kineto.node_flows import begun
 
 __all__ = ["with_operators"]
 
@@ -28,15 +28,10 @@ def with_operators(table: Events, flows: Flows) -> Events:
     Returns:
         The same events. A flow without an event at both ends links nothing.
     """
-    starts = np.flatnonzero(flows.is_start)
-    ends = np.flatnonzero(~flows.is_start)
-    _, from_start, from_end = np.intersect1d(
-        flows.id[starts],
-        flows.id[ends],
-        return_indices=True,
-    )
-    operator = _begun(table, flows, starts[from_start])
-    work = _begun(table, flows, ends[from_end])
+    begin, finish = flows.whole()
+    rows = np.arange(len(table))
+    operator = begun(table, rows, flows.lane[begin], flows.time[begin])
+    work = begun(table, rows, flows.lane[finish], flows.time[finish])
     is_linked = (operator >= 0) & (work >= 0) & (operator != work)
     operator = operator[is_linked]
     work = work[is_linked]
@@ -45,34 +40,6 @@ def with_operators(table: Events, flows: Flows) -> Events:
     number = operator[is_free] + 1
     external[operator[is_free]] = number
     external[work[is_free]] = number
-    rows = np.flatnonzero(external >= 0).astype(np.int32)
-    column = SparseColumn(rows, external[rows], -1)
+    linked = np.flatnonzero(external >= 0).astype(np.int32)
+    column = SparseColumn(linked, external[linked], -1)
     return replace(table, args={**table.args, _EXTERNAL: column})
-
-
-def _begun(table: Events, flows: Flows, end: Ints) -> Ints:
-    """Return the event that begins on the lane and at the moment of each end of a flow; -1 for none.
-
-    The longest event counts where several events begin there.
-    """
-    if not len(table):
-        return np.full(len(end), -1, np.int64)
-    lane = table.lane.astype(np.int64)
-    order = np.lexsort((-table.duration, table.start, lane))
-    moments, place = np.unique(
-        np.concatenate([table.start, flows.time[end]]),
-        return_inverse=True,
-    )
-    place = place.ravel()
-    key = lane * len(moments) + place[: len(table)]
-    wanted = flows.lane[end].astype(np.int64) * len(moments) + place[len(table) :]
-    return _first_of(key[order], order, wanted)
-
-
-def _first_of(key: Array, rows: Ints, wanted: Array) -> Ints:
-    """Return the first row of each wanted key, given the ascending keys of some rows; -1 for none."""
-    place = np.searchsorted(key, wanted)
-    is_inside = place < len(key)
-    first = np.minimum(place, len(key) - 1)
-    fits = is_inside & (key[first] == wanted)
-    return np.where(fits, rows[first], -1)

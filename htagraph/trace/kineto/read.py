@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = [
-    "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "arguments", "category_arguments", "check_arguments",
-    "checked", "columns", "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
+    "EXPORTED_KEY", "SETTINGS", "STARTS", "SUFFIXES", "UNPADDED", "WITHOUT_PYTORCH", "arguments",
+    "category_arguments", "check_arguments", "checked", "columns", "event", "metadata", "parsed", "read_event",
+    "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
 SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
@@ -67,6 +68,8 @@ SETTINGS: Mapping[str, str] = {
     "lost_device": " (PyTorch prints a warning where the profiler may not record)",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""
+WITHOUT_PYTORCH: Mapping[str, str] = {}
+"""Settings for programs without PyTorch: none, as PyTorch's profiler writes these files."""
 EXPORTED_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
 STARTS, UNPADDED = "starts", "unpadded"

@@ -7,6 +7,7 @@ from .again import samples as samples
 from .database import SUFFIXES as SUFFIXES
 from .database import recognizes as recognizes
 from .facts import SETTINGS as SETTINGS
+from .facts import WITHOUT_PYTORCH as WITHOUT_PYTORCH
 from .facts import survey as survey
 from .read import columns as columns
 from .rows import CATEGORIES as CATEGORIES

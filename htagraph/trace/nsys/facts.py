@@ -12,7 +12,7 @@ from htagraph.trace.nsys.database import Database, opened
 from htagraph.trace.nsys.rows import SOURCES
 from htagraph.trace.remote import TracePath
 
-__all__ = ["SETTINGS", "facts_of", "survey"]
+__all__ = ["SETTINGS", "WITHOUT_PYTORCH", "facts_of", "survey"]
 
 SETTINGS: Mapping[str, str] = {
     "device": "nsys profile -t cuda",
@@ -30,6 +30,14 @@ SETTINGS: Mapping[str, str] = {
     "lost_device": "",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""
+WITHOUT_PYTORCH: Mapping[str, str] = {
+    "steps": "nvtxRangePush and nvtxRangePop around each step, nsys profile -t cuda,nvtx",
+    "regions": "nvtxRangePush and nvtxRangePop",
+    "shapes": "",
+    "modules": "",
+    "memory": "",
+}
+"""Settings for programs without PyTorch, in place of PyTorch's; empty for facts of PyTorch alone."""
 
 _RANKS: Final = (
     ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),

@@ -8,5 +8,6 @@ from .samples import samples as samples
 from .settings import CATEGORIES as CATEGORIES
 from .settings import SETTINGS as SETTINGS
 from .settings import SUFFIXES as SUFFIXES
+from .settings import WITHOUT_PYTORCH as WITHOUT_PYTORCH
 from .settings import metadata as metadata
 from .settings import recognizes as recognizes

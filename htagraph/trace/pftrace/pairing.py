@@ -40,7 +40,7 @@ class _SliceMarks(NamedTuple):
     time: Ints
     is_begin: Mask
 
-    def take(self, rows: Array) -> _SliceMarks:
+    def take(self, rows: Array | slice) -> _SliceMarks:
         """Return some rows."""
         return _SliceMarks(
             self.sequence[rows],
@@ -193,7 +193,8 @@ def _fit_one_by_one(begins: _SliceMarks, ends: _SliceMarks, may_overlap: float) 
     is_same_track = begins.track[1:] == begins.track[:-1]
     is_open = (begins.time[:-1] < begins.time[1:]) & (begins.time[1:] < ends.time[:-1])
     is_partial = is_same_track & is_open & (ends.time[:-1] < ends.time[1:])
-    return np.count_nonzero(is_partial) <= may_overlap * len(is_partial)
+    partial = int(np.count_nonzero(is_partial))
+    return partial <= may_overlap * len(is_partial)
 
 
 @njit(cache=True, nogil=True)

@@ -440,7 +440,8 @@ def unreadable_samples(base: Int, bodies: Part) -> Int:
         body = bodies[0] + 8 * BODY_WIDTH * number
         start = base + np.int64(word(body + 8 * START))
         stop = base + np.int64(word(body + 8 * STOP))
-        count += np.int64(not _is_sample(start, stop))
+        if not _is_sample(start, stop):
+            count += 1
     return count
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "CATEGORIES",
     "SETTINGS",
     "SUFFIXES",
+    "WITHOUT_PYTORCH",
     "metadata",
     "recognizes",
 ]
@@ -41,6 +42,8 @@ SETTINGS: Mapping[str, str] = {
     "lost_device": " (PyTorch prints a warning where the profiler may not record)",
 }
 """The settings to record with, see `htagraph.trace.readers.Reader`."""
+WITHOUT_PYTORCH: Mapping[str, str] = {}
+"""Settings for programs without PyTorch: none, as PyTorch's profiler writes these files."""
 
 
 def recognizes(path: TracePath) -> bool:

@@ -16,6 +16,7 @@ from . import no_interruptions as no_interruptions
 from . import no_launch_overhead as no_launch_overhead
 from . import no_overlap as no_overlap
 from . import perfect_overlap as perfect_overlap
+from . import pin_memory as pin_memory
 from . import remove as remove
 from . import remove_sync as remove_sync
 from . import scale as scale

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import htagraph as hg
+from htagraph.findings.incomplete import missing_parts
 from htagraph.graph.measures.ledger import Part, RankLedger
 from tests.reach import DATASETS, graph_of, label
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime, step
@@ -59,6 +61,35 @@ def test_graph_launches_count_by_themselves() -> None:
     ledger = _ledger(events)
     assert (ledger.graph_launches, ledger.graph_launches_without_work) == (20, 20)
     assert Part.DEVICE in ledger.lacks
+
+
+def _replays(dropped: dict[int, int], *, graph_of: Callable[[int], int] = lambda _: 7) -> list[Json]:
+    """Return 20 replays of graphs of 10 kernels, 12 of other graphs than 7; some lose their last kernels."""
+    events: list[Json] = []
+    for number in range(20):
+        at = 1000 * number
+        graph = graph_of(number)
+        events += [op("replay", at, 50), runtime("cudaGraphLaunch", at + 5, 10, correlation=1 + number)]
+        kept = (10 if graph == 7 else 12) - dropped.get(number, 0)
+        for each in range(kept):
+            work = kernel(COMPUTE, at + 30 + 20 * each, 15, 1 + number)
+            events.append(work | {"args": work["args"] | {"graph id": graph}})
+    return events
+
+
+def test_replays_that_lack_kernels_of_their_graph_are_counted() -> None:
+    ledger = _ledger(_replays({3: 2, 8: 5, 12: 1}))
+    assert (ledger.graph_launches_without_work, ledger.partial_replays, ledger.missing_in_replays) == (0, 3, 8)
+    assert Part.DEVICE in ledger.lacks
+    (missing,) = missing_parts(load(_replays({3: 2, 8: 5, 12: 1})))
+    assert missing.why.startswith("3 of 20 launches of CUDA graphs lack 8 kernels and copies that most launches")
+
+
+def test_graphs_of_unlike_sizes_and_the_last_replay_lack_nothing() -> None:
+    for events in (_replays({}), _replays({19: 6}), _replays({}, graph_of=lambda number: 7 + number % 2)):
+        ledger = _ledger(events)
+        assert (ledger.partial_replays, ledger.missing_in_replays) == (0, 0)
+        assert ledger.lacks == frozenset()
 
 
 def test_launches_inside_a_capture_enqueue_nothing_and_miss_nothing() -> None:

@@ -74,6 +74,19 @@ def test_a_pause_that_hits_later_launches_is_none() -> None:
     assert by_kind(load([*events, *[each | {"name": each["name"].replace("0", "1")} for each in late]])) == {}
 
 
+def test_processes_of_one_file_are_judged_one_by_one() -> None:
+    """A worker of a data loader that loads the same kernels later loads them for itself."""
+    loads = [9 * MS] * 4
+    main = launches(loads)
+    begin = max(each["ts"] for each in main) + MS
+    worker = [
+        each | {"pid": each["pid"] + 1 if isinstance(each["pid"], int) and each["cat"] != "kernel" else each["pid"]}
+        for each in launches(loads, at=begin, first=500)
+    ]
+    assert by_kind(load(main)) == {"kernel": 36 * MS}
+    assert by_kind(load([*main, *worker])) == {"kernel": 72 * MS}
+
+
 def handle(**kwargs: int) -> list[Json]:
     """Return a first product that makes a handle (two frees) and loads its kernel, and a second product."""
     frees = [runtime("cudaFree", 10, 3 * MS), runtime("cudaFree", 4 * MS, 12 * MS), runtime("cudaMalloc", 17 * MS, 150)]

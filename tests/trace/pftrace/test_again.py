@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import IssueLog, TraceError
+from htagraph.trace.kineto.scan.grammar import Bytes
 from htagraph.trace.pftrace import again
 from htagraph.trace.pftrace.again import arguments, category_arguments, check_arguments, event
+from htagraph.trace.pftrace.packets import text_of_file
+from htagraph.trace.remote import TracePath
 from tests.trace.pftrace.made import EVENTS, STREAM, THREAD, small, trace_of
 
 
@@ -38,8 +41,12 @@ def test_an_event_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_is_read_once_for_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = list[object]()
-    read = again.text_of_file
-    monkeypatch.setattr(again, "text_of_file", lambda path, log: reads.append(path) or read(path, log))
+
+    def read(path: TracePath, log: IssueLog) -> Bytes:
+        reads.append(path)
+        return text_of_file(path, log)
+
+    monkeypatch.setattr(again, "text_of_file", read)
     trace, other = (trace_of(small(tmp_path / name)) for name in ("a.pftrace", "b.pftrace"))
     for each in (trace, trace, other, other, trace):
         assert event(each, 0).name == "ProfilerStep#1"

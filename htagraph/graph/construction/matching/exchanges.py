@@ -221,9 +221,9 @@ def _beside_communication(acts: Activities, kernels: Array) -> Mask:
     """Return which kernels of one rank run while known communication of the rank does."""
     of_rank = acts.of_rank(int(acts.rank[kernels[0]]))
     rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.COMMUNICATION)
-    if not len(rows):
-        return np.zeros(len(kernels), np.bool_)
     begin, end = union(acts.start[rows], acts.end[rows])
+    if not len(begin):
+        return np.zeros(len(kernels), np.bool_)
     last = np.searchsorted(begin, acts.end[kernels]) - 1
     still_runs = end[np.maximum(last, 0)] > acts.start[kernels]
     return np.asarray((last >= 0) & still_runs)

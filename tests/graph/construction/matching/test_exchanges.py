@@ -110,6 +110,13 @@ def test_kernels_that_show_no_wait_of_their_own_compute(seed: int, how: dict[str
     assert UNKNOWN in counts(load(meeting(seed, **how)))["computation"]
 
 
+def test_beside_communication_that_takes_no_time_kernels_may_show_a_wait() -> None:
+    job = meeting(1, wait=True)
+    for events in job.values():
+        events.append(kernel("ncclDevKernel_AllReduce_Sum", 1500, 0, 1000, stream=21))
+    assert counts(load(job))["communication"][UNKNOWN] == 24
+
+
 def test_one_rank_alone_shows_no_waits() -> None:
     assert counts(load({0: meeting(1, wait=True)[0]}))["communication"] == Counter()
 
