@@ -301,7 +301,7 @@ def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
 
 
 def _in_region(name: str, diff: Diff) -> str:
-    """Return the annotation in which nearly all of the change of some work lies, though the work runs elsewhere, too."""
+    """Return the annotation that holds nearly all of the change of work which also runs elsewhere."""
     tree = diff.alignment
     before, after = (
         part.sums(path, len(tree))[1] / part.repeats for part, path in zip(diff.parts, tree.path, strict=True)
