@@ -34,7 +34,6 @@ _MAY_COMMUNICATE: Final = (
     KernelKind.OTHER,
     KernelKind.COPY,
     KernelKind.INDEX,
-    KernelKind.COLLECTIVE,
 )
 """Kinds by name of kernels that an operator of communication launches to communicate; other kinds prepare data."""
 
