@@ -301,24 +301,13 @@ def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
 
 
 def _in_region(name: str, diff: Diff) -> str:
-    """Return the annotation in which nearly all of the change of some work lies, though the work runs elsewhere, too.
-
-    Args:
-        name: the name of the work.
-        diff: the two jobs.
-    """
+    """Return the annotation that holds nearly all of the change of work which also runs elsewhere."""
     tree = diff.alignment
-    is_region = np.array(tree.kinds) == ActivityKind.ANNOTATION.label
-    is_work = np.array(tree.names) == name
-    region = np.where(is_region & ~is_work, np.arange(len(tree)), -1)
-    for path in np.flatnonzero(tree.parent >= 0).tolist():  # parents are numbered first: the outermost region stays
-        around = region[tree.parent[path]]
-        region[path] = around if around >= 0 else region[path]
     before, after = (
         part.sums(path, len(tree))[1] / part.repeats for part, path in zip(diff.parts, tree.path, strict=True)
     )
-    work = np.flatnonzero(is_work)
-    change = pd.Series((after - before)[work]).groupby(region[work]).sum()
+    work = np.flatnonzero(np.array(tree.names) == name)
+    change = pd.Series((after - before)[work]).groupby(tree.region[work]).sum()
     whole = change.sum()
     if len(change) < 2 or not whole:
         return ""
