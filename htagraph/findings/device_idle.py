@@ -185,13 +185,14 @@ def _when(results: Results) -> list[Claim]:
             facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
             alone = sides["trail"] > MOST * worst["idle_us"]
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
-            facts |= _loading(results, worst)
+            loading = _loading(results, worst)
+            facts |= loading
             # what a host without operators does, and saves, is not known
             facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
                 bound = next((each.facts for each in results.claims(BOUND.when)), {})
-                facts |= _gain_of_host(results, is_loading=facts["loading_us"] > 0)
+                facts |= _gain_of_host(results, is_loading=loading["loading_us"] > 0)
                 is_whole = not facts["beyond"]
                 facts["likely"] = bound.get("likely", "").removeprefix("; ") * is_whole
                 facts["replays"] = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())

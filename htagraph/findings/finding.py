@@ -13,10 +13,11 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_source_frame, sibling_names, without_address
+from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, shortened, time_text
 from htagraph.graph.measures.ledger import Part
-from htagraph.graph.measures.steps import duration_ns
+from htagraph.graph.measures.steps import duration_ns, regular_steps
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTRIBUTES", "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim",
     "Evidence", "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us",
-    "is_sure", "less_text", "likely", "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches",
-    "usual_us",
+    "is_sure", "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us",
+    "saves_text", "stretches", "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -273,6 +274,7 @@ def saved_claim(
     """
     us, interval = saved_us(outcome)
     facts |= {"percent": 100_000 * us / makespan_ns, "makespan_us": makespan_ns / 1000}
+    facts["mostly_in"] = most_saved_in(outcome)
     return Claim(says, about, us, "us", interval=interval, rows=rows, facts=facts)
 
 
@@ -281,6 +283,18 @@ def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
     us, (low, high), before = usual_us(outcome), interval_us(outcome), outcome.baseline
     part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
     return us, (min(us, low * part), min(max(us, high * part), duration_ns(before, before.time) / 1000))
+
+
+def most_saved_in(outcome: Outcome) -> int | None:
+    """Return the step in which a change saves more than half of its saving in all regular steps; None for no step."""
+    before = outcome.baseline
+    numbers, lasted = regular_steps(before, before.time)
+    changed, lasts = regular_steps(outcome.state.graph, outcome.marks, before)
+    if len(numbers) < SEVERAL or not np.array_equal(numbers, changed):
+        return None
+    saved = lasted - lasts
+    most = int(saved.argmax())
+    return int(numbers[most]) if saved[most] > MOST * saved.sum() > 0 else None
 
 
 def usual_us(outcome: Outcome) -> float:
@@ -301,17 +315,19 @@ def gain_text(claim: Claim, us: float | None = None) -> str:
 
 
 def likely(claim: Claim) -> str:
-    """Return the interval of a gain in words, empty where it is narrow.
+    """Return the interval of a gain in words where it is wide, and the step of which most of the gain is.
 
     Example:
         >>> likely(Claim("gain", "gemm", 3000.0, "us", interval=(2000.0, 4000.0), facts={"steps": 2}))
         '; likely 1.00 ms to 2.00 ms'
     """
     low, high = claim.interval or (claim.figure, claim.figure)
+    step = claim.facts.get("mostly_in")
+    where = "" if step is None or claim.facts["steps"] <= 1 else f"; most of it in step {step}"
     if high - low <= _MIN_SPREAD * claim.figure:
-        return ""
+        return where
     least, most = (per_step(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
-    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}"
+    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}{where}"
 
 
 def is_sure(claim: Claim) -> bool:

@@ -140,7 +140,7 @@ class BestChanges:
             more = ", which saves more than these together" * (max(self.left_out_us) > self.saved_us)
             lines.append(f"Not compared, as it puts other work into the place of some: {names}{more}.")
         if self.unknown_us:
-            time = time_text(self.unknown_us)
+            time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"
             lines.append(f"No change is known for {time} without any event: record with with_stack=True to see it.")
         return lines
 

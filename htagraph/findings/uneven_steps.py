@@ -22,7 +22,7 @@ from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
-from htagraph.graph.measures.steps import Cadence, cadence_of, is_paced_by_ends, usual_step_ns
+from htagraph.graph.measures.steps import Cadence, cadence_of, is_paced_by_ends, mean_by, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
@@ -46,24 +46,40 @@ def step_text(graph: DependencyGraph) -> str:
         >>> step_text(hg.load("data/demo"))
         '3 steps of 8.70 ms'
     """
-    cadence, spans = cadence_of(graph), graph.step_spans
+    cadence = cadence_of(graph)
+    spans = graph.step_spans
     if cadence is None:
         return ""
     # without what profilers do, and without work that was begun before the recording
     usual = usual_step_ns(graph, graph.time) if cadence.chosen.any() else cadence.usual_ns
-    said = ~cadence.odd | (not cadence.chosen.any())
+    said = _like_regular_steps(graph, cadence, usual)
     other = ~np.isin(spans.step, cadence.steps[said])
-    numbers, at = np.unique(spans.step[other], return_inverse=True)
-    took = np.bincount(at, (graph.time[spans.end] - graph.time[spans.start])[other]) / np.bincount(at)
+    lasted = graph.time[spans.end] - graph.time[spans.start]
+    numbers, took = mean_by(spans.step[other], lasted[other])
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
     return f"{count} of {_average(cadence, usual)}{without}"
 
 
+def _like_regular_steps(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:
+    """Return which steps are regular or, at the edge of the recording, last as long as regular steps."""
+    if not cadence.chosen.any():
+        return np.ones(len(cadence.steps), np.bool_)
+    spans = graph.step_spans
+    lasted = graph.time[spans.end] - graph.time[spans.start]
+    numbers, from_begin_to_end = mean_by(spans.step, lasted)
+    own = from_begin_to_end[np.isin(numbers, cadence.steps)]
+    lengths = np.where(np.isnan(cadence.lengths), own, cadence.lengths)
+    is_longer = lengths > LIMITS.uneven * usual_ns
+    is_shorter = LIMITS.uneven * lengths < usual_ns
+    return cadence.chosen | ~(cadence.odd | is_longer | is_shorter)
+
+
 def _average(cadence: Cadence, usual_ns: float) -> str:
     """Return the average of regular steps, and the range of the steps or the only step that is not near the median."""
     chosen = cadence.chosen if cadence.chosen.any() else ~np.isnan(cadence.lengths)
-    lengths, far = cadence.lengths[chosen], chosen & ~cadence.near
+    lengths = cadence.lengths[chosen]
+    far = chosen & ~cadence.near
     text = time_text(usual_ns / 1000)
     if not far.any() or len(lengths) == 1:
         return text
@@ -72,7 +88,8 @@ def _average(cadence: Cadence, usual_ns: float) -> str:
     if far.sum() > 1 or not cadence.chosen.any():
         return f"{text} ({_range(lengths)})"
     odd = f"step {cadence.steps[far][0]}: {_range(cadence.lengths[far])}"
-    return f"{text} ({odd}, the others: {_range(cadence.lengths[chosen & ~far])})"
+    near = _range(cadence.lengths[chosen & ~far])
+    return f"{text} ({odd}, the others: {near})"
 
 
 def _range(lengths: Array) -> str:
@@ -112,10 +129,14 @@ def _comparable(graph: DependencyGraph, rank: int, steps: Array, is_long: Array)
     acts, count = graph.activities, len(steps)
     rows = np.arange(len(acts))[acts.of_rank(rank)]
     rows = rows[np.isin(acts.step[rows], steps) & ~of_kinds(acts.kind[rows], (ActivityKind.STEP, *ADDED))]
-    does = np.zeros((len(graph.names), count), np.bool_)
-    does[acts.name[rows], np.searchsorted(steps, acts.step[rows])] = True
-    does = does[(does.sum(axis=1) > 1) & ~does.all(axis=1)]
-    kinds = np.unique(does, axis=1, return_inverse=True)[1].ravel() if len(does) else np.zeros(count, np.int64)
+    place = np.searchsorted(steps, acts.step[rows])
+    pairs = np.unique(acts.name[rows].astype(np.int64) * count + place)
+    name, place = np.divmod(pairs, count)
+    steps_with_name = np.bincount(name)[name]
+    tells = (steps_with_name > 1) & (steps_with_name < count)
+    # steps of the same names have the same sum of numbers that are drawn, one per name
+    number = np.random.default_rng(0).random(len(graph.names))
+    kinds = np.bincount(place[tells], number[name[tells]], count)
     alike = ~is_long & np.isin(kinds, kinds[is_long])
     return alike if np.isin(kinds[is_long], kinds[alike]).all() else ~is_long
 

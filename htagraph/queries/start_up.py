@@ -1,4 +1,4 @@
-"""Start-up on a critical path, in windows of time and in predictions: all of it from `graph.start_up`."""
+"""Start-up on a critical path, by rank and in predictions: all of it from `graph.start_up`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Collection
 import numpy as np
 
 from htagraph.core.arrays import Ints, marked
-from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.start_up import KINDS
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.weights import OwnTime, State, initial, with_factor
 
-__all__ = ["first_calls", "start_up_by_rank", "start_up_spans", "trials_of", "without_start_up"]
+__all__ = ["first_calls", "start_up_by_rank", "trials_of", "without_start_up"]
 
 
 def first_calls(path: CriticalPath) -> dict[int, int]:
@@ -129,14 +128,4 @@ def start_up_by_rank(graph: DependencyGraph) -> dict[int, int]:
             total[longest_first].tolist(),
             strict=True,
         )
-    )
-
-
-def start_up_spans(graph: DependencyGraph, rank: int) -> Intervals:
-    """Return when a rank is in start-up, as a normal interval set on the common clock, ns."""
-    activities = graph.start_up.activity
-    of_rank = activities[graph.activities.rank[activities] == rank]
-    return union(
-        graph.time[2 * of_rank],
-        graph.time[2 * of_rank + 1],
     )

@@ -13,7 +13,7 @@ from htagraph.findings.results import Results
 from htagraph.findings.verdict import trial_of
 from tests.findings.claims_by_hand import blocking, gain
 from tests.reach import DATA, graph_of
-from tests.strategies import annotation, load, op
+from tests.strategies import annotation, load, op, step
 
 
 def test_of_a_rank_only_what_exceeds_its_peers_is_named() -> None:
@@ -70,6 +70,17 @@ def test_a_node_around_the_products_is_no_part_of_them() -> None:
     words = GAIN.whole(*GAIN.when(Results(load(events))))
     assert "operator Node, 1.00 ms (51 %; nearly all of it in operator mm)" in words
     assert "part of" not in words
+
+
+def test_a_gain_of_which_most_is_in_one_step_names_the_step() -> None:
+    """Four steps of 100 µs; the product takes 60 µs in step 2 and 10 in the others: 22.5 µs per step on average."""
+    events = []
+    for number, product in enumerate((10, 10, 60, 10)):
+        at = 100 * number
+        events += [step(number, at, 100), op("mm", at, product), op("c", at + product, 98 - product)]
+    words = GAIN.whole(*GAIN.when(Results(load(events))))
+    assert re.search(r"operator mm, 22\.5 µs \(\d+ %; most of it in step 2\)", words)
+    assert re.search(r"operator c, 75\.5 µs \(\d+ %\)", words)
 
 
 def test_kernels_of_one_short_name_are_told_apart() -> None:

@@ -45,6 +45,10 @@ def test_the_figure_of_a_step_says_of_which_steps_it_is() -> None:
         "4 steps of 113.0 µs (step 2: 149.0 µs, the others: 100.0 µs to 102.0 µs)"
     )
     assert step_text(load(steps_of(100, 102, 98))) == "3 steps of 100.0 µs"
+    assert step_text(load(steps_of(100, 102, 98, 350))) == "3 steps of 100.0 µs, without step 3 (350.0 µs)"
+    assert step_text(load(steps_of(100, 300, 102, 350, 98, 320))) == (
+        "3 steps of 100.0 µs, without steps 1, 3 and 5 (300.0 µs to 350.0 µs)"
+    )
 
 
 def steps_of(*lengths: int) -> list[Json]:

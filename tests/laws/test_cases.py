@@ -19,6 +19,12 @@ pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="needs the shared cas
 Run = Callable[..., Ran]
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print every column, however wide the terminal is in which the tests run."""
+    monkeypatch.setenv("COLUMNS", "140")
+
+
 def case(number: str) -> Path:
     """Return the folder of a case by its number, such as ``K01``."""
     (folder,) = CASES.glob(f"{number}_*")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.queries.start_up import first_calls, start_up_by_rank, start_up_spans, without_start_up
+from htagraph.queries.start_up import first_calls, start_up_by_rank, without_start_up
 from tests.strategies import Json, load, op, runtime
 
 MS = 1000
@@ -60,5 +60,3 @@ def test_a_job_without_start_up_takes_its_usual_time() -> None:
     assert saved == 0
     edges = graph.edges.activity == graph.start_up.activity[0]
     assert state.lag[edges].sum() == 65_000
-    start, end = start_up_spans(graph, 0)
-    assert (end - start).tolist() == [700 * MS * 1000]

@@ -55,7 +55,7 @@ def best_of(graph: DependencyGraph) -> None:
     """Check the plan of a job against every set of up to three of the changes that it is chosen among."""
     seen = list[Savings]()
 
-    def noted(of: DependencyGraph, changes: list[Offer], start: State | None) -> Savings:
+    def noted(of: DependencyGraph, changes: list[Offer], start: State | None = None) -> Savings:
         seen.append(savings_of(of, changes, start))
         return seen[-1]
 

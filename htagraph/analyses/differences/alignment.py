@@ -58,6 +58,16 @@ class Alignment:
         return root
 
     @cached_property
+    def region(self) -> Array:
+        """The outermost annotation around each path, or the path itself; -1 for none."""
+        is_region = np.array(self.kinds) == ActivityKind.ANNOTATION.label
+        region = np.where(is_region, np.arange(len(self)), -1)
+        for path in np.flatnonzero(self.parent >= 0).tolist():  # parents are numbered first
+            around = region[self.parent[path]]
+            region[path] = around if around >= 0 else region[path]
+        return region
+
+    @cached_property
     def names(self) -> list[str]:
         """The name at the end of each path; of device work in full, as in the job before if that has the path."""
         names = [graph.names[graph.activities.name[activity]] for graph, activity in self._examples()]

@@ -301,28 +301,20 @@ def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
 
 
 def _in_region(name: str, diff: Diff) -> str:
-    """Return the annotation in which nearly all of the change of some work lies, though the work runs elsewhere, too.
-
-    Args:
-        name: the name of the work.
-        diff: the two jobs.
-    """
+    """Return the annotation that holds nearly all of the change of work which also runs elsewhere."""
     tree = diff.alignment
-    is_region = np.array(tree.kinds) == ActivityKind.ANNOTATION.label
-    is_work = np.array(tree.names) == name
-    region = np.where(is_region & ~is_work, np.arange(len(tree)), -1)
-    for path in np.flatnonzero(tree.parent >= 0).tolist():  # parents are numbered first: the outermost region stays
-        around = region[tree.parent[path]]
-        region[path] = around if around >= 0 else region[path]
     before, after = (
         part.sums(path, len(tree))[1] / part.repeats for part, path in zip(diff.parts, tree.path, strict=True)
     )
-    work = np.flatnonzero(is_work)
-    change = pd.Series((after - before)[work]).groupby(region[work]).sum()
+    work = np.flatnonzero(np.array(tree.names) == name)
+    change = pd.Series((after - before)[work]).groupby(tree.region[work]).sum()
     whole = change.sum()
-    most = int(change.abs().idxmax()) if len(change) > 1 and whole else -1
-    is_there = most >= 0 and change[most] / whole >= LIMITS.nearly_all
-    return f" in {tree.names[most]}" if is_there else ""
+    if len(change) < 2 or not whole:
+        return ""
+    largest = int(change.abs().to_numpy().argmax())
+    root = int(change.index.to_numpy()[largest])
+    is_there = root >= 0 and change.to_numpy()[largest] / whole >= LIMITS.nearly_all
+    return f" in {tree.names[root]}" if is_there else ""
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:

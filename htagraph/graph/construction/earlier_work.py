@@ -19,6 +19,7 @@ from htagraph.core.naming import is_memset_call, names_like, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.device_work import WorkInOrder, devices_in_order
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.measures.launch_calls import inside_captures
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["behind_earlier_work", "with_waits_for_earlier_work"]
@@ -437,14 +438,15 @@ def _ended_by_work(job: RecordedJob, edges: Edges) -> Mask:
 def _first_lost(job: RecordedJob, rank: int) -> int:
     """Return when the first launch of a rank begins whose work is not in the file, ns; `_EVER` without such a launch.
 
-    A memset of no bytes has no work.
+    A memset of no bytes has no work, nor has a launch inside the capture of a CUDA graph.
     """
     acts = job.activities
     of_rank = acts.of_rank(rank)
     calls = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.LAUNCH)
     has_work = marked(acts.cause[acts.cause >= 0], len(acts))
     is_memset = names_that(is_memset_call, job.names)[acts.name[calls]]
-    lost = calls[~has_work[calls] & ~is_memset]
+    is_captured = inside_captures(acts, job.names)[calls]
+    lost = calls[~has_work[calls] & ~is_memset & ~is_captured]
     return int(job.moment(2 * lost).min(initial=_EVER))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,13 @@ import numpy as np
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_capture_begin, is_capture_end, is_graph_launch, is_memset_call, names_that
-from htagraph.graph.activities import frozen
+from htagraph.graph.activities import Activities, frozen
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["LaunchCalls", "is_device_work", "launch_calls", "lost_places"]
+__all__ = ["LaunchCalls", "inside_captures", "is_device_work", "launch_calls", "lost_places"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ def launch_calls(graph: DependencyGraph) -> LaunchCalls:
     """
     acts = graph.activities
     is_launch = acts.kind == ActivityKind.LAUNCH
-    calls = np.flatnonzero(is_launch & ~_inside_captures(graph))
+    calls = np.flatnonzero(is_launch & ~inside_captures(acts, graph.names))
     works = np.bincount(acts.cause[acts.cause >= 0], minlength=len(acts))[calls]
     is_memset = names_that(is_memset_call, graph.names)[acts.name[calls]]
     is_lost = (works == 0) & ~is_memset & ~_was_queued(graph, calls, works)
@@ -191,25 +192,35 @@ def _latest(rank: Array, moment: Ints, ranks: tuple[int, ...]) -> Ints:
     return latest
 
 
-def _inside_captures(graph: DependencyGraph) -> Mask:
-    """Return which activities lie inside the capture of a CUDA graph on their thread: they enqueue no work."""
-    acts = graph.activities
-    begins = np.flatnonzero(names_that(is_capture_begin, graph.names)[acts.name])
-    ends = np.flatnonzero(names_that(is_capture_end, graph.names)[acts.name])
+def inside_captures(acts: Activities, names: Sequence[str]) -> Mask:
+    """Return which activities lie inside the capture of a CUDA graph on their thread: they enqueue no work.
+
+    Args:
+        acts: the activities of a job.
+        names: the names that activities have by number.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> bool(inside_captures(graph.activities, graph.names).any())
+        False
+    """
+    begins = np.flatnonzero(names_that(is_capture_begin, names)[acts.name])
+    ends = np.flatnonzero(names_that(is_capture_end, names)[acts.name])
     inside = np.zeros(len(acts), np.bool_)
     for lane in np.unique(acts.lane[begins]).tolist():
         on_lane = np.flatnonzero(acts.lane == lane)
-        opened = _count_before(graph, begins, on_lane, lane)
-        closed = _count_before(graph, ends, on_lane, lane)
+        opened = _count_before(acts, begins, on_lane, lane)
+        closed = _count_before(acts, ends, on_lane, lane)
         inside[on_lane] = opened > closed
     return inside
 
 
-def _count_before(graph: DependencyGraph, calls: Ints, on_lane: Ints, lane: int) -> Ints:
+def _count_before(acts: Activities, calls: Ints, on_lane: Ints, lane: int) -> Ints:
     """Return how many calls of a lane start before each activity of this lane.
 
     Args:
-        graph: the job.
+        acts: the activities of a job.
         calls: calls on any lane.
         on_lane: the activities of the lane.
         lane: the number of the lane.
@@ -217,6 +228,5 @@ def _count_before(graph: DependencyGraph, calls: Ints, on_lane: Ints, lane: int)
     Returns:
         One count for each activity.
     """
-    acts = graph.activities
     moments = np.sort(acts.start[calls[acts.lane[calls] == lane]])
     return np.searchsorted(moments, acts.start[on_lane]).astype(np.int64)

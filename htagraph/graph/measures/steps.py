@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "last_end",
-    "mean_step_ns", "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
+    "mean_by", "mean_step_ns", "regular_steps", "step_lengths", "step_window", "steps_of", "usual_step_ns",
+    "usual_steps", "whole_steps",
 ]  # fmt: skip
 
 
@@ -186,10 +187,10 @@ def step_lengths(
     rows = np.arange(len(spans)) if some is None else np.flatnonzero(some)
     step, mark = spans.step[rows], time[(spans.end if ends else spans.start)[rows]]
     follows = np.flatnonzero((spans.rank[rows][1:] == spans.rank[rows][:-1]) & (np.diff(step) == 1))
-    return _mean_by(step[follows + ends], np.diff(mark)[follows])
+    return mean_by(step[follows + ends], np.diff(mark)[follows])
 
 
-def _mean_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.float64]]:
+def mean_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.float64]]:
     """Return (the keys, ascending, the mean of the values of each)."""
     keys, at = np.unique(key, return_inverse=True)
     return keys, np.bincount(at.ravel(), value) / np.bincount(at.ravel())
@@ -203,7 +204,7 @@ def _known_lengths(graph: DependencyGraph, time: Array, *, ends: bool) -> tuple[
     if ends or not len(number) or not len(last):
         return number, length
     spans = graph.step_spans
-    at_end, lasted = _mean_by(spans.step[last], time[spans.end[last]] - time[spans.start[last]])
+    at_end, lasted = mean_by(spans.step[last], time[spans.end[last]] - time[spans.start[last]])
     return np.append(number, at_end), np.append(length, lasted)
 
 
@@ -250,7 +251,7 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
         return None
     ends, some = is_paced_by_ends(graph), _with_work(graph)
     own = graph.time[spans.end] - np.maximum(graph.time[spans.start], _queue_end(graph))
-    numbers, lengths = _mean_by(spans.step[some], own[some])
+    numbers, lengths = mean_by(spans.step[some], own[some])
     known, between = step_lengths(graph, graph.time, ends=ends, some=some)
     places = np.searchsorted(numbers, known)
     lengths[places] = between
@@ -286,11 +287,19 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
 
     `time` is the moment of each vertex, ns, as recorded or as predicted. Without two steps it is `mean_step_ns`.
     """
+    lengths = regular_steps(graph, time, like)[1]
+    usual = float(lengths.mean()) if len(lengths) else 0.0
+    return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
+
+
+def regular_steps(
+    graph: DependencyGraph, time: Array, like: DependencyGraph | None = None
+) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Return (the numbers of the regular steps, the time of each, ns); see `usual_step_ns`."""
     cadence = cadence_of(like or graph)
     numbers, lengths = _known_lengths(graph, time, ends=is_paced_by_ends(like or graph))
-    some = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(0, np.bool_)
-    usual = float(lengths[some].mean()) if some.any() else 0.0
-    return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
+    regular = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(len(numbers), np.bool_)
+    return numbers[regular], lengths[regular]
 
 
 @once

@@ -37,7 +37,7 @@ class Notes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PacketEvents:
-    """SliceTrack events and stages of a device, one row each, in the order of the file."""
+    """Events of tracks and stages of a device, one row each, in the order of the file."""
 
     body: Ints
     """Index into the bodies of the file."""

@@ -186,7 +186,8 @@ class Labels:
         return track
 
     def _is_overhead(self, track: Ints) -> Array:
-        overhead = [uuid for uuid, track in self.packets.tracks.items() if track.process == _OVERHEAD_PROCESS]
+        tracks = self.packets.tracks
+        overhead = [uuid for uuid in tracks if tracks[uuid].process == _OVERHEAD_PROCESS]
         return np.isin(track, overhead)
 
     def _of_texts(self, interner: Interner[str], index: Ints) -> Ints:

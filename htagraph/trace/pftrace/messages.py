@@ -15,7 +15,6 @@ __all__ = [
     "argument_of",
     "fields",
     "named",
-    "numbers_of",
     "signed",
     "text_of",
 ]
@@ -124,18 +123,6 @@ def signed(value: int) -> int:
         (-1, 7)
     """
     return value - 2**64 if value >= 2**63 else value
-
-
-def numbers_of(field: Field) -> list[int]:
-    """Return the numbers of a repeated field, each by itself or packed."""
-    if not field.content:
-        return [field.value]
-    numbers = list[int]()
-    position = 0
-    while position < len(field.content):
-        value, position = _varint(field.content, position)
-        numbers.append(value)
-    return numbers
 
 
 (

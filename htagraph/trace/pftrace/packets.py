@@ -199,6 +199,8 @@ def text_of_file(
     return with_padding(b"".join(pieces))
 
 
+_PADDING: Final = len(with_padding(b""))
+"""Bytes behind the text of a file, which are not of the file."""
 _TEXT_BEGINS: Final = (b"{", b"[")
 
 
@@ -249,7 +251,7 @@ def _bodies(text: Bytes, log: IssueLog, *, whole: bool) -> Ints:
     """Return the bodies of all packets, and report bytes that are none."""
     span = (
         text_address(text),
-        len(text) - _padding(text),
+        len(text) - _PADDING,
     )
     nothing = np.zeros((0, wire.BODY_WIDTH), np.int64)
     count, *_ = wire.find_bodies(span, (rows_address(nothing), 0))
@@ -279,10 +281,6 @@ def _bodies(text: Bytes, log: IssueLog, *, whole: bool) -> Ints:
             stretches - int(lost > 0),
         )
     return bodies
-
-
-def _padding(text: Bytes) -> int:
-    return len(with_padding(b""))
 
 
 def _states(bodies: Ints) -> Ints:

@@ -151,6 +151,12 @@ def test_a_call_behind_a_launch_whose_work_was_lost_may_wait_for_that() -> None:
     assert not ends_of_earlier_work(graph)
 
 
+def test_a_launch_inside_a_capture_of_a_cuda_graph_is_no_lost_launch() -> None:
+    captured = [runtime("cudaStreamBeginCapture", 2, 1), launch(4, 1, 99), runtime("cudaStreamEndCapture", 6, 1)]
+    graph = load([*captured, *first_wait("cudaDeviceSynchronize", 9000)])
+    assert len(ends_of_earlier_work(graph)) == 1
+
+
 def test_a_copy_that_loads_no_module_waits_for_earlier_work_whether_its_call_waits_or_not() -> None:
     copied = kernel("Memcpy DtoH (Device -> Pinned)", 9000, 2, 1) | {"cat": "gpu_memcpy"}
     waits = [runtime("cudaMemcpyAsync", 30, 5, 1), copied, runtime("cudaStreamSynchronize", 40, 8970)]
