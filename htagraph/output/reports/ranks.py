@@ -18,7 +18,7 @@ from htagraph.queries.paths import CriticalPath
 
 __all__ = [
     "collectives_report", "critical_path_report", "opportunities_report", "plan_report", "stragglers_report",
-    "with_steps",
+    "opportunity_titles", "with_steps",
 ]  # fmt: skip
 
 BY_OPERATION = Table(
@@ -225,7 +225,15 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
         brief={"opportunities": with_steps(table, results.warm_graph)}, plot=lambda: drawn("opportunities", table),
+        titles=opportunity_titles(graph),
     )  # fmt: skip
+
+
+def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
+    """Return the title of opportunities of a job with start-up, which gains and times are without; else none."""
+    if not len(graph.start_up):
+        return {}
+    return {"opportunities": "Opportunities, by the largest possible gain (of the time without start-up)"}
 
 
 @gives(
