@@ -47,8 +47,8 @@ TABLE = Table(
     Col("target", "str", "the criteria for ``htagraph what-if --scale``; empty where none select exactly this"),
     Col(
         "time_us",
-        doc="own time of the target, summed over ranks and steps; where the path also waits until work that it launches "
-        "starts, that latency is part of it",
+        doc="own time of the target, summed over ranks and steps; where the path also waits until work that it "
+        "launches starts, that latency is part of it",
     ),
     Col(
         "critical_us",

@@ -17,8 +17,13 @@ from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
 __all__ = [
-    "collectives_report", "critical_path_report", "opportunities_report", "plan_report", "stragglers_report",
-    "opportunity_titles", "with_steps",
+    "collectives_report",
+    "critical_path_report",
+    "opportunities_report",
+    "opportunity_titles",
+    "plan_report",
+    "stragglers_report",
+    "with_steps",
 ]  # fmt: skip
 
 BY_OPERATION = Table(
@@ -254,7 +259,7 @@ def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10,
     brief = {"plan": top_rows(result.changes.drop(columns="options"), top), "curve": result.curve.drop(columns="which")}
     return report_on(
         graph, "plan", {"plan": result.changes, "curve": result.curve}, result.sentences(inputs), figures=figures,
-        brief=brief, plot=lambda: drawn("plan", result),
+        brief=brief, plot=lambda: drawn("plan", result), titles=result.titles,
     )  # fmt: skip
 
 
