@@ -50,15 +50,29 @@ def step_text(graph: DependencyGraph) -> str:
     spans = graph.step_spans
     if cadence is None:
         return ""
-    # without what profilers do, and without work that was begun before the recording
-    usual = usual_step_ns(graph, graph.time) if cadence.chosen.any() else cadence.usual_ns
+    usual = usual_step_ns(graph, graph.time)
     said = _like_regular_steps(graph, cadence, usual)
     other = ~np.isin(spans.step, cadence.steps[said])
     lasted = graph.time[spans.end] - graph.time[spans.start]
     numbers, took = mean_by(spans.step[other], lasted[other])
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
-    return f"{count} of {_average(cadence, usual)}{without}"
+    return f"{count} of {_average(cadence, usual)}{without}{_behind_earlier_work(graph, cadence, usual)}"
+
+
+def _behind_earlier_work(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> str:
+    """Return how much of a step devices had, where they first did work begun before the recording; else empty.
+
+    A step without a neighbour lasts from its begin to its end, with the time until that work is over.
+    """
+    spans = graph.step_spans
+    lasted = float((graph.time[spans.end] - graph.time[spans.start]).mean())
+    is_alone = len(cadence.steps) == 1
+    is_shorter = cadence.usual_ns < (1 - LIMITS.small) * lasted
+    if not (is_alone and is_shorter):
+        return ""
+    own = min(cadence.usual_ns, usual_ns)
+    return f" ({time_text(own / 1000)} behind earlier work of the device)"
 
 
 def _like_regular_steps(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:

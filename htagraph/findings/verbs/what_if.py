@@ -9,8 +9,8 @@ import pandas as pd
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
-from htagraph.findings.limits import MIN_SHARE, ROUNDING
-from htagraph.findings.phrases import cause_words, plural, size_text, spoken, time_text
+from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING
+from htagraph.findings.phrases import cause_words, plural, share_text, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.path_segments import Bound
@@ -28,7 +28,7 @@ knows. Doubled, ratios of 150 are told."""
 
 
 def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
-    """Return how long the job would take, how sure that is, and what bounds it then."""
+    """Return the predicted time of the job, how sure that is, and the bound then; bounds are those of verdicts."""
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
     return spoken(
         _gain(after),
@@ -98,12 +98,17 @@ def _bound(before: Bound, now: Bound, source: str) -> str:
     """Say what bounds the job before and after; a job without a data loader waits for a process in `source`."""
     rank, most = next(iter(now.ranks.items()))
     where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > 100 * MOST else ""
-    share = f"{now.causes[now.cause]:.0f} % of the critical path{where}"
+    head = now.shares.get("head", 0.0)
+    earlier = f"; {head:.0f} % is earlier work, as long as recorded" if head >= 100 * MIN_SHARE else ""
+    if earlier and now.causes[now.cause] < MIN_PERCENT:
+        return f"{share_text(head)} of the critical path is then earlier work, as long as recorded."
+    share = f"{now.causes[now.cause]:.0f} % of the critical path{where}{earlier}"
     name = _cause(now, source)
     name_before = _cause(before, source)
     if now.cause == before.cause:
         return f"It would still be bound by {name}: {share}."
-    return f"It would then be bound by {name} ({share}) instead of {name_before}."
+    instead = f" instead of {name_before}" if before.cause else ""
+    return f"It would then be bound by {name} ({share}){instead}."
 
 
 def _cause(bound: Bound, source: str) -> str:

@@ -10,12 +10,14 @@ import pandas as pd
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import PREDICTS
+from htagraph.findings.results import Results
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on
-from htagraph.queries.path_segments import bound_of
+from htagraph.queries.path_segments import Bound, bound_of
+from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.options import Change, Sweep
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario, sweep, what_if
@@ -73,7 +75,7 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
     if len(texts) == 1:
         del brief["changes"]
     notes = list(after.notes)
-    sentences = [*findings.sentences(after, *map(bound_of, paths)), *(f"Note: {note}" for note in notes)]
+    sentences = [*findings.sentences(after, *map(_bound_by_gain, paths)), *(f"Note: {note}" for note in notes)]
     sentences[:0] = unmatched_sentences(after.baseline)
     return report_on(
         after.baseline,
@@ -85,6 +87,14 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
         plot=after.plot,
         rests_on=_HOST if after.changes_unrecorded_host else frozenset(),
     )
+
+
+def _bound_by_gain(path: CriticalPath) -> Bound:
+    """Return the bound of a path: the cause by gain, as in verdicts, and shares of the whole path, as in tables."""
+    by_share = bound_of(path)
+    by_gain = Results(path.graph, path=path).bound
+    cause = by_gain.cause if by_gain.cause in by_share.causes else ""
+    return by_share._replace(cause=cause)
 
 
 def _prediction(after: Outcome) -> pd.DataFrame:

@@ -1,0 +1,60 @@
+"""The verbs agree on one job: how long a step takes, what bounds it, what a change saves, and what no change moves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.findings.phrases import time_text
+from htagraph.findings.results import Results
+from htagraph.findings.uneven_steps import step_text
+from htagraph.graph.measures.earlier_work import waits_for_earlier_work
+from htagraph.graph.measures.steps import cadence_of, usual_step_ns
+from htagraph.output.reports.changes import what_if_report
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import initial
+from htagraph.whatif.changes.infinite_gpu import infinite_gpu
+from tests.reach import DATASETS, LARGE_BYTES, REAL, SHARED, graph_of, label
+
+RECORDINGS = sorted((SHARED.parent / "cases" / "recordings").glob("*.json.gz"))
+SMALL = [path for path in [*REAL, *RECORDINGS] if path.stat().st_size < LARGE_BYTES]
+JOBS = [*DATASETS, *SMALL]
+
+
+def name_of(path: Path) -> str:
+    return path.name if path in RECORDINGS else label(path)
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_a_step_takes_as_long_in_the_head_as_in_what_ifs(path: Path) -> None:
+    graph = graph_of(path)
+    cadence = cadence_of(graph)
+    text = step_text(graph)
+    assert bool(text) == (cadence is not None)
+    if cadence is not None and len(cadence.steps) != 2:  # of two unlike steps, the head has both
+        assert f" of {time_text(usual_step_ns(graph, graph.time) / 1000)}" in text
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_a_change_of_nothing_leaves_the_bound_of_the_verdict(path: Path) -> None:
+    graph = graph_of(path)
+    before = Results(graph).bound.cause
+    said = " ".join(what_if_report([hg.what_if(graph).run()], [""]).sentences)
+    assert "instead of" not in said
+    assert not re.search(r"still be bound", said) or before
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_no_change_of_the_device_moves_the_end_of_earlier_work(path: Path) -> None:
+    graph = graph_of(path)
+    waits = graph.edges.target[waits_for_earlier_work(graph.activities, graph.edges)]
+    if not len(waits):
+        return
+    state = infinite_gpu(initial(graph))
+    unchanged = state.lag[waits_for_earlier_work(graph.activities, graph.edges)]
+    assert (unchanged == initial(graph).lag[waits_for_earlier_work(graph.activities, graph.edges)]).all()
+    time = predict(state.graph, state.lag, state.gap, state.head)
+    assert (time[waits] >= time.min() + unchanged).all()
