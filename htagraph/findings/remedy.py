@@ -111,7 +111,8 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
     acts, tree = graph.activities, graph.tree
-    steps = regular_steps(graph, graph.time)[0] if gain_steps(graph) > 1 else []  # the saving is one of these
+    regular = regular_steps(graph, graph.time)[0]
+    steps = regular[: len(regular) * (gain_steps(graph) > 1)]  # the saving is one of these
     called = np.flatnonzero(~acts.on_device & naming.names_that(naming.is_optimizer, graph.names)[acts.name])
     for name in np.unique(acts.name[called]).tolist():
         around = called[acts.name[called] == name]

@@ -20,18 +20,22 @@ def infinite_gpu(state: State) -> State:
     Raises:
         NothingMeetsError: the job has no device work.
     """
-    work = tuple(kind for kind in DEVICE if kind != ActivityKind.COMMUNICATION)
-    kind = state.graph.activities.kind
-    is_work = of_kinds(kind, work)
+    graph = state.graph
+    kinds = tuple(kind for kind in DEVICE if kind != ActivityKind.COMMUNICATION)
+    is_work = of_kinds(graph.activities.kind, kinds)
     if not is_work.any():
-        other = " but communication" if state.graph.activities.on_device.any() else ""
-        msg = f"no device work{other} was recorded"
+        only = " but communication" if graph.activities.on_device.any() else ""
+        msg = f"no device work{only} was recorded"
         raise NothingMeetsError(msg)
-    labels = tuple(each.label for each in work)
-    time = own_time(state, {"kind": labels})
-    state = with_factor(state, time, 0.0)
-    pauses = of_kind(state.graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
-    pauses &= ~waits_for_earlier_work(state.graph.activities, state.graph.edges)
-    rows = np.flatnonzero(pauses & (state.lag > NEVER))
-    lags = np.minimum(state.lag[rows], 0)
-    return weighed(state, rows, lags)
+    labels = tuple(kind.label for kind in kinds)
+    work = own_time(state, {"kind": labels})
+    state = with_factor(state, work, 0.0)
+    is_pause = of_kind(
+        graph,
+        EdgeKind.STREAM,
+        EdgeKind.EVENT_WAIT,
+    )
+    is_pause &= ~waits_for_earlier_work(graph.activities, graph.edges)
+    pauses = np.flatnonzero(is_pause & (state.lag > NEVER))
+    lags = np.minimum(state.lag[pauses], 0)
+    return weighed(state, pauses, lags)
