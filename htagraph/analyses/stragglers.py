@@ -322,7 +322,7 @@ def _of_work(row: dict[Any, Any], work: straggler.SlowWork) -> str:
     """Return what work makes it late, and how that compares with the peers' where the comparison agrees."""
     if row["cause"] == "none":
         return ""
-    kind, name = _WORK[row["cause"]], f"{work.name}, which no other rank does" if work.alone else work.name
+    kind, name = _WORK[row["cause"]], f"{work.name}, which no other rank does there" if work.alone else work.name
     longer = row["cause"] in straggler.COMPARED and round(100 * work.slower) > 0 if not np.isnan(work.slower) else False
     if not longer:
         return f", mostly in its {kind}" + (f" ({name})" if name else "")

@@ -121,15 +121,20 @@ def simulate(
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         nearest = nearest_words(field, Job.model_fields) if first["type"] == "extra_forbidden" else ""
-        msg = f"{field}: {first['msg']}{nearest}"
+        words = first["msg"].removeprefix("Value error, ")
+        msg = f"{field}: {words}{nearest}" if field else words
         raise typer.BadParameter(msg, param_hint="--set") from error
     if events and job.backend != "kineto":
         msg = f"--events writes step by step, as {Job.model_fields['backend'].default} does: leave it out"
         raise typer.BadParameter(msg, param_hint="--set backend")
-    if events:
-        typer.echo(f"{write_stream(job, output)} events in {output}", err=True)
-        return
-    files = simulated(job).write(output)
+    try:
+        if events:
+            typer.echo(f"{write_stream(job, output)} events in {output}", err=True)
+            return
+        files = simulated(job).write(output)
+    except OverflowError as error:
+        msg = "the job takes longer than the clock of a recording counts: give smaller times, or larger rates"
+        raise typer.BadParameter(msg, param_hint="--set") from error
     typer.echo(f"{len(files)} traces in {output}, the truth in {output / 'truth'}", err=True)
 
 

@@ -199,9 +199,9 @@ def check_type(value: object, wanted: type | tuple[type, ...], takes: str) -> No
         raise TypeError(msg)
 
 
-_NS_FROM = 0.1
-"""µs below which a time is given in ns: one digit behind the point would say little of it. Doubled, 150 ns are not
-given as 0.1 µs."""
+_NS_FROM = 1.0
+"""µs below which a time is given in ns: one digit behind the point makes two times look alike that are not. Doubled,
+1.5 µs are given as 1500 ns."""
 
 
 def time_text(us: float) -> str:

@@ -197,7 +197,8 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         outcome = _outcome(results.warm_graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * row["whole_us"]) > 1:
             return []
-        gain, interval = saved_us(outcome)
+        gain, (low, high) = saved_us(outcome)
+        interval = (low, max(gain, min(high, row["time_us"])))  # nothing saves more than its own time
         mostly_in = most_saved_in(outcome)
         half = usual_us(_outcome(results.warm_graph, row, 0.5)) if row["target"] else half
     percent = 100_000 * gain / results.makespan_ns

@@ -207,11 +207,14 @@ def steps_text(steps: Sequence[int]) -> str:
     """Return in which steps something is so, as the start of a sentence.
 
     Example:
-        >>> steps_text([5, 6]), steps_text([2, 3, 4, 6, 7])
-        ('In steps 5 and 6', 'In steps 2-4, 6 and 7')
+        >>> steps_text([5, 6]), steps_text([2, 3, 4, 6, 7]), steps_text([1])
+        ('In steps 5 and 6', 'In steps 2-4, 6 and 7', 'In step 1')
     """
     texts = in_runs(steps)
-    return f"In steps {and_list(texts)}" if len(texts) <= 2 * MAX_LISTED else f"In {len(steps)} usual steps"
+    if len(texts) > 2 * MAX_LISTED:
+        return f"In {len(steps)} usual steps"
+    word = "step" if len(steps) == 1 else "steps"
+    return f"In {word} {and_list(texts)}"
 
 
 def spoken(*sentences: str) -> list[str]:

@@ -104,6 +104,18 @@ class BestChanges:
         """Return `changes`."""
         return self.changes
 
+    @property
+    def is_best(self) -> bool:
+        """Whether no change that was left out saves more alone than all changes of the plan together."""
+        return max(self.left_out_us, default=0.0) <= self.saved_us
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The titles of the plan's tables by name: the unit of their times, and whether the changes are the best."""
+        unit = ", per step" if self.per_step else ""
+        changes = TABLE.title if self.is_best else "Changes that save together"
+        return {"plan": f"{changes}{unit}", "curve": f"{CURVE.title}{unit}"}
+
     def sentences(self, inputs: Sequence[str]) -> list[str]:
         """Return what the plan says; `inputs` are the words that choose what is read."""
         if not len(self.changes):
@@ -137,7 +149,7 @@ class BestChanges:
         if self.left_out:
             each = zip(self.left_out, self.left_out_us, strict=True)
             names = and_list([f"{name} ({time_text(us)} alone)" for name, us in each])
-            more = ", which saves more than these together" * (max(self.left_out_us) > self.saved_us)
+            more = ", which saves more than these together" * (not self.is_best)
             lines.append(f"Not compared, as it puts other work into the place of some: {names}{more}.")
         if self.unknown_us:
             time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"

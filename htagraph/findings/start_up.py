@@ -114,10 +114,15 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _words(claim: Claim) -> str:
+    text = claim.facts["text"]
+    on_path = time_text(claim.facts["free_us"])
     if not claim.facts["free_us"]:
-        return f"Start-up takes {claim.facts['text']}."
+        return f"Start-up takes {text}."
     path = time_text(claim.facts["path_us"])
-    return f"Start-up is {share_text(claim.figure)} of the critical path of {path}: {claim.facts['text']}."
+    share = f"{share_text(claim.figure)} of the critical path of {path}"
+    if text.startswith(f"{on_path} "):
+        return f"Start-up is {share}: {text}."
+    return f"Start-up takes {text}; {share} is start-up, {on_path}."
 
 
 def _recommended(claim: Claim) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import MEASURES, Claim, Finding, Trial, in_short, saved_claim, saves_text
+from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
@@ -48,7 +49,8 @@ def _when(results: Results) -> list[Claim]:
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
-    free_us = 0.0 if outcome.changes_unrecorded_host else max(fixed.figure, 0.0)
+    is_small = 100_000 * fixed.figure < MIN_PERCENT * results.makespan_ns  # another rank is nearly as late
+    free_us = 0.0 if outcome.changes_unrecorded_host or is_small else fixed.figure
     facts |= {"fixed": fixed, "free_us": free_us, "ranks": [slow.straggler]}
     facts["within"] = FREE[free][1] if free else ""
     share, about = float(row["share_percent"]), str(slow.straggler)

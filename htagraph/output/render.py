@@ -8,6 +8,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
@@ -93,8 +94,18 @@ def render_summary(
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")
     frames = summary.whole() if full else summary.brief()
-    page = _Page(frames, wording_of("summary"), ("Verdict", sentences), ("Try", last), glance)
+    page = _Page(frames, _summary_wording(summary, full=full), ("Verdict", sentences), ("Try", last), glance)
     return _rendered(summary, page, form, width, color=color)
+
+
+def _summary_wording(summary: Summary, *, full: bool) -> Wording:
+    """Return the titles of a summary's tables; opportunities, which are shown in full, may leave start-up out."""
+    wording = wording_of("summary")
+    if not full or summary.graph is None:
+        return wording
+    from htagraph.output.reports.ranks import opportunity_titles
+
+    return replace(wording, titles={**wording.titles, **opportunity_titles(summary.graph)})
 
 
 def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:

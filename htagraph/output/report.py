@@ -372,6 +372,8 @@ def _cell(name: str, value: object) -> str:
         return "yes" if value else "no"
     if name == "file":
         return str(value).rsplit("/", 1)[-1]
+    if name == "world_size" and value == 0:
+        return "unknown"
     if name in _NOBODY and value == -1:
         return _NOBODY[name]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)

@@ -202,6 +202,14 @@ def _noise(job: Job, base: Uint | int, keys: Uint) -> Float:
 
 
 def _ns(values: Float) -> list[int]:
+    """Return durations in whole nanoseconds.
+
+    Raises:
+        OverflowError: one is longer than a recording can be.
+    """
+    if (values >= np.iinfo(np.int64).max).any():
+        msg = "a duration of more than 2^63 ns"
+        raise OverflowError(msg)
     numbers: list[int] = np.rint(values).astype(np.int64).tolist()
     return numbers
 

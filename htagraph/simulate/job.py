@@ -5,7 +5,7 @@ Running the changed job gives the truth for a what-if. Changes scale durations, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -131,6 +131,22 @@ Change = Annotated[
 Era = Literal["2021", "2022", "2024-03", "2024-04", "2024", "2026"]
 
 
+_LARGEST = 1_000_000_000
+"""The largest number of a job but its seed. Chosen: a thousand seconds. Doubled, more jobs last longer than the
+nanoseconds of int64 count."""
+
+
+def _numbers(described: object) -> Iterator[float]:
+    """Yield the numbers in nested descriptions."""
+    if isinstance(described, Mapping):
+        described = tuple(described.values())
+    if isinstance(described, (tuple, list)):
+        for entry in described:
+            yield from _numbers(entry)
+    elif isinstance(described, (int, float)):
+        yield described
+
+
 class Job(BaseModel):
     """A training job on simulated GPUs.
 
@@ -248,6 +264,10 @@ class Job(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Job:
+        described = self.model_dump(exclude={"seed"})
+        if not all(abs(number) <= _LARGEST for number in _numbers(described)):
+            message = f"a number of a job is at most {_LARGEST:,}"
+            raise ValueError(message)
         data, tensor, stages = self.sizes
         if data * tensor * stages != self.ranks:
             message = f"ranks={self.ranks} is not divisible by tp={tensor} times pp={stages}"

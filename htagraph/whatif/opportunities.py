@@ -45,7 +45,11 @@ TABLE = Table(
     ),
     Col("name", "str"),
     Col("target", "str", "the criteria for ``htagraph what-if --scale``; empty where none select exactly this"),
-    Col("time_us", doc="own time of the target, summed over ranks and steps"),
+    Col(
+        "time_us",
+        doc="own time of the target, summed over ranks and steps; where the path also waits until work that it "
+        "launches starts, that latency is part of it",
+    ),
     Col(
         "critical_us",
         doc="the part of that time on the critical path; no gain is larger, unless transfers share links and the other "
@@ -129,6 +133,7 @@ def opportunities(
     best = _best(baseline, top)
     for at, tried in enumerate(best):
         gain, candidate, time = tried.gain, tried.candidate, tried.time
+        critical = baseline.on_path(time)
         gains = {
             column: float(gain if factor == 0 else baseline.gain(time, factor)) / 1000
             for column, factor in factors.items()
@@ -138,8 +143,8 @@ def opportunities(
                 "what": candidate.what,
                 "name": candidate.name,
                 "target": criteria_text(target_of(baseline.state, candidate, time)),
-                "time_us": tried.total / 1000,
-                "critical_us": baseline.on_path(time) / 1000,
+                "time_us": max(tried.total, critical) / 1000,
+                "critical_us": critical / 1000,
                 **_gained(baseline, gain, time, steps),
                 **gains,
                 "note": candidate.note,

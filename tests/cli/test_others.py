@@ -127,6 +127,24 @@ def test_a_setting_may_be_a_list(tmp_path: Path, run: Any) -> None:
     assert "no list in JSON" in " ".join(ran.err.split())
 
 
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("kernel_us=1e300", "at most"),
+        ("clock_offsets_us=[NaN, 1]", "at most"),
+        ("clock_offsets_us=[0, -1e400]", "at most"),
+        ('slow_ranks=[{"rank": 0, "factor": Infinity}]', "at most"),
+        ("network_gb_s=1e-300", "longer than the clock"),
+        ("pcie_gb_s=1e-300", "longer than the clock"),
+    ],
+)
+def test_a_job_beyond_all_clocks_is_refused(setting: str, says: str, tmp_path: Path, run: Any) -> None:
+    ran = run("simulate", "--ranks", "2", "--steps", "1", "--set", "layers=2", "--set", setting, "-o", tmp_path / "job")
+    assert ran.code == 2
+    assert says in " ".join(ran.err.split())
+    assert not (tmp_path / "job").exists()
+
+
 def test_a_client_lists_the_tools_and_asks_for_the_summary() -> None:
     pytest.importorskip("mcp.server.mcpserver")
     import anyio

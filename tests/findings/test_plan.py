@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,13 @@ def test_what_a_plan_leaves_out_is_named_with_its_gain() -> None:
     assert len(plan.left_out) == len(plan.left_out_us) == 1
     said = " ".join(plan.sentences(["job"]))
     assert "optimizer: as one kernel with no host time (" in said
-    assert ("more than these together" in said) == (plan.left_out_us[0] > plan.saved_us)
+    saves_more = plan.left_out_us[0] > plan.saved_us
+    assert ("more than these together" in said) == saves_more
+    assert plan.titles["plan"].startswith("The best") != saves_more
+    for is_more in (False, True):
+        other = replace(plan, left_out_us=(plan.saved_us + (1.0 if is_more else -1.0),))
+        assert other.titles["plan"].startswith("The best") != is_more
+        assert all(title.endswith(", per step") for title in other.titles.values())
 
 
 def test_start_up_is_nothing_that_a_plan_saves() -> None:

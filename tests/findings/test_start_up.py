@@ -70,3 +70,11 @@ def test_every_report_names_the_same_start_up() -> None:
 def test_start_up_beside_the_path_has_no_share_of_it() -> None:
     claim = Claim("start_up", "a", 0.0, "percent", facts={"text": "3.00 ms (a)", "free_us": 0.0, "path_us": 9e3})
     assert START_UP.whole(claim) == "Start-up takes 3.00 ms (a)."
+
+
+def test_start_up_beside_the_path_and_on_it_are_two_figures() -> None:
+    facts = {"text": "4.29 s (a)", "free_us": 3.91e6, "path_us": 5.3e6}
+    claim = Claim("start_up", "a", 73.8, "percent", facts=facts)
+    assert START_UP.whole(claim) == (
+        "Start-up takes 4.29 s (a); 74 % of the critical path of 5.30 s is start-up, 3.91 s."
+    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import htagraph as hg
 from htagraph.findings.finding import Claim, usual_us
 from htagraph.findings.results import Results
 from htagraph.findings.straggler import STRAGGLER
+from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, graph_of
 
 
@@ -38,3 +40,12 @@ def test_the_demos_straggler_can_be_as_fast_as_its_peers() -> None:
     assert trial is not None
     assert trial.saved_us == usual_us(hg.what_if(results.graph).fix_straggler().run())
     assert trial.options == ("--fix-straggler", "auto")
+
+
+def test_a_rank_that_gains_next_to_nothing_if_it_were_faster_is_nothing_to_do_first(tmp_path: Path) -> None:
+    slow_host = SlowRank(rank=5, what="host", factor=2.5)
+    job = Job(ranks=8, steps=3, tp=2, pp=2, layers=6, slow_ranks=(slow_host,), seed=11)
+    simulate(job).write(tmp_path)
+    (claim,) = STRAGGLER.when(Results(graph_of(tmp_path)))
+    assert 0 < claim.facts["fixed"].figure < 100  # µs of a job of 95 ms: the other ranks wait for its peers as well
+    assert STRAGGLER.trial(claim) is None

@@ -228,6 +228,36 @@ def _cut(folder: Path) -> None:
     _text(folder / "rank-0.json", text[: start + 14] + text[end:])
 
 
+def _end_among_events(folder: Path) -> None:
+    lines = kineto_text(healthy()).splitlines()
+    place = lines.index("  {", 30)
+    _text(folder / "rank-0.json", "\n".join([*lines[:place], "]}", *lines[place:]]))
+
+
+def _flows_to_nowhere(folder: Path) -> None:
+    ids: list[Any] = [1, "x", None, -1, 2**70, 1.5, [], "0x1f"]
+    moments: list[Any] = [0, 1e300, -1, 100.125, None, "7"]
+    flows = [
+        {"ph": "sf"[number % 2], "id": ids[number % 8], "pid": 77, "tid": number % 79, "ts": moments[number % 6]}
+        for number in range(200)
+    ]
+    _with(*[{**flow, "cat": "cpu_to_cuda", "name": "cpu_to_cuda"} for flow in flows])(folder)
+
+
+def _device_work(**changes: Any) -> Callable[[Path], None]:
+    """Return what writes a trace whose kernels have other keys, or other arguments under `args`."""
+
+    def make(folder: Path) -> None:
+        events = healthy(30)
+        for event in events:
+            if event.get("cat") == "kernel":
+                event.update({key: value for key, value in changes.items() if key != "args"})
+                event["args"] |= changes.get("args", {})
+        _text(folder / "rank-0.json", document(events))
+
+    return make
+
+
 def _nothing(folder: Path) -> None:
     _text(folder / "rank-0.json", document(healthy()))
 
@@ -314,6 +344,27 @@ ATTACKS: Final[dict[str, Attack]] = {
     "a name of bytes": Attack(_name_of_bytes, "summary {}", 0, _ANSWERED),
     "a full disk": Attack(_nothing, "summary {} -f json -o /dev/full", 1, "No space left"),
     "a folder that cannot be": Attack(_nothing, "summary {} -o {}/rank-0.json/a.txt", 1, "rank-0.json"),
+    # of links, and of kernels that are none
+    "the end of a document among events": Attack(_end_among_events, "validate {}", 0, "unreadable"),
+    "flows of operators to nowhere": Attack(_flows_to_nowhere, "summary {}", 0, _ANSWERED),
+    "one correlation for all": Attack(_device_work(args={"correlation": 5}), "launches {}", 0, ""),
+    "graphs of enormous ids": Attack(
+        _device_work(args={"graph id": 2**64 + 5, "graph node id": -1}), "summary {}", 0, _ANSWERED
+    ),
+    "kernels of no duration": Attack(_device_work(dur=0), "kernels {} --by family", 0, ""),
+    "all kernels at one moment": Attack(_device_work(ts=1000), "summary {}", 0, _ANSWERED),
+    "only pageable copies of no bytes": Attack(
+        _device_work(cat="gpu_memcpy", name="Memcpy HtoD (Pageable -> Device)", args={"bytes": 0}),
+        "what-if {} --pin-memory", 0, "",
+    ),
+    "a mangled name of 50,000 letters": Attack(
+        _device_work(name="_Z" + "P" * 50_000 + "i"), "kernels {} --by family", 0, ""
+    ),
+    # of simulated jobs
+    "a clock of NaN": Attack(_nothing, "simulate --set clock_offsets_us=[NaN,1e400] -o {}/out/job", 2, "at most"),
+    "a network of no bandwidth": Attack(
+        _nothing, "simulate --ranks 2 --steps 1 --set network_gb_s=1e-300 -o {}/out/job", 2, "longer than"
+    ),
     # names as markup, and as what terminals obey
     "hostile names in tables": Attack(_hostile, "summary {} --full", 0, _ANSWERED),
     "hostile names in Markdown": Attack(_hostile, "kernels {} -f md", 0, ""),

@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from htagraph.findings.gain import GAIN
+from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import step_text
 from htagraph.findings.verbs.what_if import sentences
 from htagraph.graph.measures.steps import cadence_of, gain_steps, usual_step_ns
 from htagraph.queries.path_segments import bound_of
 from htagraph.simulate import Job, ScaleKernels, Simulated, SlowRank, simulate
 from htagraph.whatif.together import Offer, savings_of
+from tests.reach import REAL, graph_of, label
 from tests.strategies import Json, load, op, step
 
 NAMES = ("aten::mm", "aten::add", "aten::relu")
@@ -123,3 +126,28 @@ def true_step_ns(simulated: Simulated, chosen: list[int]) -> float:
     """Return the mean time of chosen steps of rank 0 from the end of the step before, ns, by the simulator's truth."""
     ends = {step: end for (_, step), (_, end) in simulated.step_times().items()}
     return float(np.mean([ends[number] - ends[number - 1] for number in chosen]))
+
+
+def check_gains_against_times(graph: hg.DependencyGraph) -> None:
+    """Nothing saves more than its own time, and no interval reaches further; times without start-up."""
+    results = Results(graph)
+    table = results.opportunities
+    assert (table["gain_us"] <= table["time_us"] + 0.001).all()
+    assert (table["critical_us"] <= table["time_us"] + 0.001).all()
+    time_us = table.groupby("name")["time_us"].max()
+    for claim in results.claims(GAIN.when):
+        _, high_us = claim.interval or (claim.figure, claim.figure)
+        assert high_us <= max(time_us[claim.about], claim.figure) + 0.001
+        if claim.facts["steps"] <= 1:  # else a figure is of regular steps, and the time of all steps
+            assert claim.figure <= time_us[claim.about] + 0.001
+
+
+@pytest.mark.parametrize("path", [path for path in REAL if path.stat().st_size < 400_000], ids=label)
+def test_nothing_recorded_saves_more_than_its_own_time(path: Path) -> None:
+    check_gains_against_times(graph_of(path))
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_nothing_simulated_saves_more_than_its_own_time(job: Job, tmp_path: Path) -> None:
+    simulate(job).write(tmp_path, truth=False)
+    check_gains_against_times(hg.load(tmp_path))

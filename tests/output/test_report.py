@@ -52,6 +52,11 @@ def test_a_report_on_a_graph_carries_what_was_read() -> None:
     assert report.window_us == window_us(graph)
 
 
+def test_a_number_of_ranks_that_no_file_says_is_unknown() -> None:
+    (column,) = columns_of(pd.DataFrame({"world_size": [0, 8]}), Wording())
+    assert column.cells == ["unknown", "8"]
+
+
 def test_its_envelope_is_json_without_nan() -> None:
     table = pd.DataFrame({"us": [1.5, float("nan")]})
     report = report_on(load([step(4, 0, 90)]), "idle", {"streams": table}, ["a"], figures={"low": float("inf")})

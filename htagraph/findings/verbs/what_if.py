@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["capacity_sentences", "sentences", "sweep_sentences"]
 
 
+_NEARLY_NOTHING_LEFT = 100.0
+"""Times as fast from which no ratio is told; chosen: less than 1 % of the time remains, which is mostly what no replay
+knows. Doubled, ratios of 150 are told."""
+
+
 def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
     """Return the predicted time of the job, how sure that is, and the bound then; bounds are those of verdicts."""
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
@@ -51,6 +56,8 @@ def _gain(after: Outcome) -> str:
         return f"The job would take as long as before ({new}{was}){why}."
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
+    if after.speedup > _NEARLY_NOTHING_LEFT:
+        return f"The job would take {new} instead of {old}: nearly no time."
     job_ratio = _times(after.speedup)
     step, step_ratio = _of_steps(after)
     with_step = f", {step}" if step and step_ratio == job_ratio else ""

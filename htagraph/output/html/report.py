@@ -243,7 +243,7 @@ def plan_section(results: PageResults) -> Section:
         command = command_line("what-if", results.words, *found.options)
         charts = element("div", drawn(Chart(title, bars, "less")), table, class_="columns")
         parts += [charts, element("p", element("span", "Try ", element("code", command)), class_="try")]
-    return Section("plan", "The best changes together", element("div", *parts, definition(plan)))
+    return Section("plan", found.titles["plan"], element("div", *parts, definition(plan)))
 
 
 def capacity_section(results: PageResults) -> Section:

@@ -17,7 +17,12 @@ from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
 __all__ = [
-    "collectives_report", "critical_path_report", "opportunities_report", "plan_report", "stragglers_report",
+    "collectives_report",
+    "critical_path_report",
+    "opportunities_report",
+    "opportunity_titles",
+    "plan_report",
+    "stragglers_report",
     "with_steps",
 ]  # fmt: skip
 
@@ -225,7 +230,15 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
         brief={"opportunities": with_steps(table, results.warm_graph)}, plot=lambda: drawn("opportunities", table),
+        titles=opportunity_titles(graph),
     )  # fmt: skip
+
+
+def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
+    """Return the title of opportunities of a job with start-up, which gains and times are without; else none."""
+    if not len(graph.start_up):
+        return {}
+    return {"opportunities": "Opportunities, by the largest possible gain (of the time without start-up)"}
 
 
 @gives(
@@ -246,7 +259,7 @@ def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10,
     brief = {"plan": top_rows(result.changes.drop(columns="options"), top), "curve": result.curve.drop(columns="which")}
     return report_on(
         graph, "plan", {"plan": result.changes, "curve": result.curve}, result.sentences(inputs), figures=figures,
-        brief=brief, plot=lambda: drawn("plan", result),
+        brief=brief, plot=lambda: drawn("plan", result), titles=result.titles,
     )  # fmt: skip
 
 

@@ -274,7 +274,10 @@ def _closes(walk: _Walk, *, final: bool) -> bool:
 
 
 def _is_tail(walk: _Walk) -> bool:
-    """Return True if root keys follow the bracket at `walk.at`, up to the end of the document or of the text."""
+    """Return True if root keys follow the bracket at `walk.at`, up to the end of the document or of the text.
+
+    Behind the end of a document may be another one, but no event.
+    """
     if not _ROOT_FOLLOWS.match(walk.plain, walk.at):
         return False
     walk.tails += 1
@@ -283,7 +286,8 @@ def _is_tail(walk: _Walk) -> bool:
         end = json.JSONDecoder(strict=False, parse_int=float).raw_decode(root)[1]
     except (ValueError, RecursionError) as error:
         return ends_early(error) and _ROOT_KEY.match(walk.plain, walk.at) is not None
-    return root[end:].lstrip()[:1] not in tuple("]},")
+    behind = root[end:].lstrip()
+    return behind[:1] not in tuple("]},") and not _KEY.match(behind)
 
 
 def _search(pattern: re.Pattern[str], walk: _Walk) -> int:

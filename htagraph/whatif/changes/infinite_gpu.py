@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind
+from htagraph.core.errors import NothingMeetsError
+from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.measures.earlier_work import waits_for_earlier_work
 from htagraph.queries.weights import NEVER, State, of_kind, own_time, weighed, with_factor
 
@@ -17,11 +18,20 @@ def infinite_gpu(state: State) -> State:
     Work that was begun before the recording ends when it did: nothing that was recorded is changed by that.
 
     Raises:
-        SelectionError: the job has no device work.
+        NothingMeetsError: the job has no device work.
     """
-    kinds = tuple(kind.label for kind in DEVICE if kind != ActivityKind.COMMUNICATION)
-    state = with_factor(state, own_time(state, {"kind": kinds}), 0.0)
+    work = tuple(kind for kind in DEVICE if kind != ActivityKind.COMMUNICATION)
+    kind = state.graph.activities.kind
+    is_work = of_kinds(kind, work)
+    if not is_work.any():
+        other = " but communication" if state.graph.activities.on_device.any() else ""
+        msg = f"no device work{other} was recorded"
+        raise NothingMeetsError(msg)
+    labels = tuple(each.label for each in work)
+    time = own_time(state, {"kind": labels})
+    state = with_factor(state, time, 0.0)
     pauses = of_kind(state.graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
     pauses &= ~waits_for_earlier_work(state.graph.activities, state.graph.edges)
     rows = np.flatnonzero(pauses & (state.lag > NEVER))
-    return weighed(state, rows, np.minimum(state.lag[rows], 0))
+    lags = np.minimum(state.lag[rows], 0)
+    return weighed(state, rows, lags)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from htagraph.core.errors import NothingMeetsError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import State, of_kind, weighed
@@ -22,12 +23,18 @@ def no_launch_overhead(state: State, /, **criteria: Any) -> State:  # noqa: ANN4
         **criteria: which launches, such as ``rank=``, ``step=``, ``op=``; all by default.
 
     Raises:
-        SelectionError: there are no such launches.
+        NothingMeetsError: there are no such launches.
     """
     graph, edges = state.graph, state.graph.edges
+    kind = graph.activities.kind
+    is_launch = kind == ActivityKind.LAUNCH
+    if not is_launch.any():
+        msg = "no launch calls were recorded"
+        raise NothingMeetsError(msg)
     calls = activities_of(state, {"kind": ActivityKind.LAUNCH.label} | criteria)
-    calls[:-1] &= graph.activities.kind == ActivityKind.LAUNCH
+    calls[:-1] &= is_launch
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
     latency = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH) & calls[edges.source >> 1]
     rows = np.flatnonzero(own | latency)
-    return weighed(state, rows, np.minimum(state.lag[rows], 0))
+    lags = np.minimum(state.lag[rows], 0)
+    return weighed(state, rows, lags)

@@ -8,6 +8,7 @@ import htagraph as hg
 from htagraph.findings.verbs.what_if import sentences, sweep_sentences
 from htagraph.queries.path_segments import Bound
 from tests.reach import DATA, graph_of
+from tests.strategies import load, op
 
 
 def bound(cause: str) -> Bound:
@@ -28,6 +29,14 @@ def test_slower_and_faster_are_told_apart() -> None:
     assert "as long as before" in sentences(scenario.run(), before, now)[0]
     assert ", a usual step " in sentences(faster, before, now)[0]
     assert sentences(faster, before, before)[1].startswith("It would still be bound by computation")
+
+
+def test_where_nearly_nothing_is_left_no_ratio_is_said() -> None:
+    graph = load([op("aten::mm", 0, 1_000), op("aten::relu", 1_000, 0.5)])
+    after = hg.what_if(graph).scale(factor=0, name="aten::mm").run()
+    assert sentences(after, bound("host"), bound("host"))[0] == (
+        "The job would take 500 ns instead of 1.00 ms: nearly no time."
+    )
 
 
 def test_points_and_the_shortest_step_are_said() -> None:

@@ -37,6 +37,7 @@ from tests.damage import (
     read,
     written,
 )
+from tests.fuzz.sound_events import FORMS
 from tests.reach import REAL
 from tests.regex_steps import steps
 from tests.trace.kineto.test_decode import read_in_pieces
@@ -425,6 +426,22 @@ def test_a_second_document_that_overwrites_the_first_is_refused(tmp_path: Path) 
         text = TEXT[:start] + other + TEXT[start + len(other) :]
         with pytest.raises(DamagedTraceError, match=r"trace\.json"):
             loaded(tmp_path, text)
+
+
+@pytest.mark.parametrize("form", ["kineto", "a line each"])
+@pytest.mark.parametrize("inserted", ["]}", "\n]}\n", '], "traceName": "a.json"}'])
+def test_the_end_of_a_document_with_events_behind_it_ends_no_document(form: str, inserted: str, tmp_path: Path) -> None:
+    """An event and no root follows these brackets: they are damage, and one event at most is lost with each."""
+    events = healthy(20)
+    text = FORMS[form](events)
+    for number in (4, 11):
+        place = text.index('"ts": ' + str(100 * number) + ",")
+        place = text.rindex("{", 0, place)
+        text = text[:place] + inserted + text[place:]
+    trace = loaded(tmp_path, text)
+    lost = issues(trace)["event_unreadable"]
+    assert len(names(trace)) + lost >= 60
+    assert lost <= 2
 
 
 def test_bytes_behind_the_document_are_reported(tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 import htagraph as hg
+from htagraph.core.errors import NothingMeetsError
+from tests.strategies import load, op
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made
 from tests.whatif.changes.simulated import recorded, small
 
@@ -15,3 +19,8 @@ def test_a_host_bound_job_hardly_notices() -> None:
     assert hg.what_if(graph).infinite_gpu().run().speedup < 1.1
     graph, _ = recorded(small("gpu_bound"))
     assert hg.what_if(graph).infinite_gpu().run().speedup > 3
+
+
+def test_a_job_without_device_work_says_so() -> None:
+    with pytest.raises(NothingMeetsError, match=r"^no device work was recorded$"):
+        hg.what_if(load([op("aten::mm", 0, 10)])).infinite_gpu().run()

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 import htagraph as hg
+from htagraph.core.errors import NothingMeetsError
+from tests.strategies import load, op
 from tests.whatif.changes.made import Piece, made, places
 
 
@@ -17,3 +21,8 @@ def test_only_those_asked_for() -> None:
     time = hg.what_if(graph).no_launch_overhead(rank=1).run().time
     assert time[2 * works[0]] == graph.time[2 * works[0]]
     assert time[2 * works[1]] == 0
+
+
+def test_a_job_without_launch_calls_says_so() -> None:
+    with pytest.raises(NothingMeetsError, match=r"^no launch calls were recorded$"):
+        hg.what_if(load([op("aten::mm", 0, 10)])).no_launch_overhead().run()
