@@ -21,17 +21,19 @@ def infinite_gpu(state: State) -> State:
         NothingMeetsError: the job has no device work.
     """
     work = tuple(kind for kind in DEVICE if kind != ActivityKind.COMMUNICATION)
-    kind = state.graph.activities.kind
-    is_work = of_kinds(kind, work)
+    graph = state.graph
+    acts = graph.activities
+    is_work = of_kinds(acts.kind, work)
     if not is_work.any():
-        other = " but communication" if state.graph.activities.on_device.any() else ""
-        msg = f"no device work{other} was recorded"
+        exception = " but communication" if acts.on_device.any() else ""
+        msg = f"no device work{exception} was recorded"
         raise NothingMeetsError(msg)
-    labels = tuple(each.label for each in work)
+    labels = tuple(kind.label for kind in work)
     time = own_time(state, {"kind": labels})
     state = with_factor(state, time, 0.0)
-    pauses = of_kind(state.graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
-    pauses &= ~waits_for_earlier_work(state.graph.activities, state.graph.edges)
-    rows = np.flatnonzero(pauses & (state.lag > NEVER))
+    pauses = of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
+    pauses &= ~waits_for_earlier_work(acts, graph.edges)
+    pauses &= state.lag > NEVER
+    rows = np.flatnonzero(pauses)
     lags = np.minimum(state.lag[rows], 0)
     return weighed(state, rows, lags)
