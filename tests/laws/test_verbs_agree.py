@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.findings.phrases import time_text
+from htagraph.findings.phrases import share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import step_text
 from htagraph.graph.measures.earlier_work import waits_for_earlier_work
 from htagraph.graph.measures.steps import cadence_of, usual_step_ns
 from htagraph.output.reports.changes import what_if_report
+from htagraph.output.reports.device_time import idle_report
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial
 from htagraph.whatif.changes.infinite_gpu import infinite_gpu
@@ -58,3 +59,13 @@ def test_no_change_of_the_device_moves_the_end_of_earlier_work(path: Path) -> No
     assert (unchanged == initial(graph).lag[waits_for_earlier_work(graph.activities, graph.edges)]).all()
     time = predict(state.graph, state.lag, state.gap, state.head)
     assert (time[waits] >= time.min() + unchanged).all()
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_idle_and_what_if_save_as_much_by_a_faster_host(path: Path) -> None:
+    graph = graph_of(path)
+    said = " ".join(idle_report(graph, ["x"]).sentences)
+    found = re.search(r"infinitely fast host the job would be ([^%]*%) shorter", said)
+    if found:
+        outcome = hg.what_if(graph).infinite_host().run()
+        assert found[1] == share_text(100 * outcome.saved_ns / outcome.baseline_ns)

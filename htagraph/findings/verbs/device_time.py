@@ -168,12 +168,13 @@ def idle_sentences(
     inputs: Sequence[str],
     *gain_by: Callable[[], float],
     loading_us: float = 0.0,
+    spread: Callable[[], str] = str,
 ) -> list[str]:
     """Return how long devices are idle, the main cause, and what to run next.
 
     `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
     job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded. For `loading_us` of
-    all idle time, hosts got batches from their data loaders.
+    all idle time, hosts got batches from their data loaders. `spread` says between which values the first gain lies.
     """
     by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
@@ -192,7 +193,7 @@ def idle_sentences(
         f"For {time_text(loading_us)} of it, the host waited for its data loader."
         if cause == "host_wait" and loading_us >= LARGE_SHARE * total
         else "",
-        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by),
+        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by, spread),
     )
 
 
@@ -205,13 +206,16 @@ def _by_share(shares: pd.Series) -> str:
     return ", ".join(listed[:MAX_LISTED]) + more
 
 
-def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]]) -> str:
+def _after_idle(
+    cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]], spread: Callable[[], str]
+) -> str:
     bounds = command_line("critical-path", inputs)
     if cause == "host_wait" and gain_by:
         for (faster, option), gain in zip(_FASTER, gain_by, strict=False):
             if (share := 100 * gain()) >= MIN_PERCENT:
                 then = f"To see what bounds it then: {command_line('what-if', inputs, option)}"
-                return f"With {faster} the job would be {share_text(share)} shorter. {then}"
+                likely = spread() if option == "--infinite-host" else ""
+                return f"With {faster} the job would be {share_text(share)} shorter{likely}. {then}"
         return (
             "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see what: "
             f"{bounds}"

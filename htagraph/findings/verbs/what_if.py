@@ -101,7 +101,7 @@ def _bound(before: Bound, now: Bound, source: str) -> str:
     head = now.shares.get("head", 0.0)
     earlier = f"; {head:.0f} % is earlier work, as long as recorded" if head >= 100 * MIN_SHARE else ""
     if earlier and now.causes[now.cause] < MIN_PERCENT:
-        return f"{share_text(head)} of the critical path is then earlier work, as long as recorded."
+        return f"Earlier work, as long as recorded, is then {share_text(head)} of the critical path."
     share = f"{now.causes[now.cause]:.0f} % of the critical path{where}{earlier}"
     name = _cause(now, source)
     name_before = _cause(before, source)

@@ -17,7 +17,7 @@ from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
-from htagraph.findings.phrases import command_line
+from htagraph.findings.phrases import command_line, share_text
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -86,7 +86,9 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         gains = []
     loading_us = sum(length(while_loading(graph, rank)) for rank in graph.ranks) / 1000
-    conclusions = findings.idle_sentences(streams, devices, inputs, *gains, loading_us=loading_us)
+    conclusions = findings.idle_sentences(
+        streams, devices, inputs, *gains, loading_us=loading_us, spread=partial(_spread_by_host, graph)
+    )
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
         brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
@@ -94,14 +96,23 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 
 def _gain_by_host(graph: DependencyGraph) -> float:
-    """Return how much shorter an infinitely fast host makes a job, 0 to 1; at most the idle part of busy devices."""
+    """Return the part of a job saved by an infinitely fast host, 0 to 1, as `what-if` predicts."""
     outcome = hg.what_if(graph).infinite_host().run()
-    idle = hg.idle_breakdown(graph, by="rank").groupby("rank")["share_percent"].sum().max() / 100
-    return min(outcome.saved_ns / max(outcome.baseline_ns, 1), idle if Results(graph).computes else 1.0)
+    return outcome.saved_ns / max(outcome.baseline_ns, 1)
+
+
+def _spread_by_host(graph: DependencyGraph) -> str:
+    """Return the 90 % interval of the gain by a faster host, in words, where devices are hardly idle; else empty."""
+    if not Results(graph).computes:
+        return ""
+    outcome = hg.what_if(graph).infinite_host().run()
+    least = share_text(max(100 - 100 / outcome.low, 0.0))
+    most = share_text(max(100 - 100 / outcome.high, 0.0))
+    return f" (90 %: {least} to {most}, as devices are hardly idle)"
 
 
 def _gain_by_loader(graph: DependencyGraph) -> float:
-    """Return how much shorter the job is if no rank waits for its data loader, 0 to 1."""
+    """Return how much shorter the job is if no rank waits for a data loader, 0 to 1."""
     with suppress(SelectionError):  # nothing waits for one
         outcome = hg.what_if(graph).free_dataloader().run()
         return outcome.saved_ns / max(outcome.baseline_ns, 1)
@@ -154,7 +165,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
 
 
 def _saved_by_half_us(graph: DependencyGraph, wanted: str) -> float:
-    """Return how much shorter the job is if what criteria select takes half its time, µs; 0 if not worth naming."""
+    """Return how much shorter the job is if the selected work takes half the time, µs; 0 if not worth naming."""
     outcome = hg.what_if(graph).scale(factor=0.5, **criteria(wanted)).run()
     return outcome.saved_ns / 1000 if 100 * outcome.saved_ns >= MIN_PERCENT * outcome.baseline_ns else 0.0
 

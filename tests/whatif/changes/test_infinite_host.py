@@ -4,7 +4,7 @@ import numpy as np
 
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
-from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
+from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime, step
 from tests.whatif.changes.simulated import recorded, small
 
 
@@ -38,3 +38,14 @@ def test_waiting_for_data_stays() -> None:
     graph, _ = recorded(small("gpu_bound").model_copy(update={"loader_us": 50_000.0}))
     outcome = hg.what_if(graph).infinite_host().run()
     assert outcome.makespan_ns > 3 * 45_000_000
+
+
+def test_a_collective_on_the_host_takes_its_time_also_without_its_peers() -> None:
+    alone = load([
+        step(0, 0, 5000), op("forward", 0, 1000), complete("user_annotation", "gloo:all_reduce", 1050, 2000, tid=77),
+        op("optimize", 3100, 500),
+    ])  # fmt: skip
+    transfer = alone.select(kind="host_communication").activities[0]
+    predicted = hg.what_if(alone).infinite_host().run()
+    assert predicted.time[2 * transfer + 1] - predicted.time[2 * transfer] == 2_000_000
+    assert predicted.makespan_ns >= 2_000_000
