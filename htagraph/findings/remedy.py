@@ -111,8 +111,9 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
     acts, tree = graph.activities, graph.tree
-    regular = regular_steps(graph, graph.time)[0]
-    steps = regular[: len(regular) * (gain_steps(graph) > 1)]  # the saving is one of these
+    steps = regular_steps(graph, graph.time)[0]
+    if gain_steps(graph) <= 1:  # the saving is that of the whole job, not of a regular step
+        steps = steps[:0]
     called = np.flatnonzero(~acts.on_device & naming.names_that(naming.is_optimizer, graph.names)[acts.name])
     for name in np.unique(acts.name[called]).tolist():
         around = called[acts.name[called] == name]

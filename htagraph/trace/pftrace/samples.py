@@ -128,7 +128,7 @@ def _written(packets: Packets) -> list[_CounterValue]:
             else:
                 sequence = int(packets.bodies[body, wire.SEQUENCE])
                 written += _of_device(body, message, names, sequence)
-        except UnreadableError:
+        except UnreadableError:  # an issue of the trace since the file was loaded
             continue
     return written
 
