@@ -1,19 +1,24 @@
 """How long kernels take at another size: a floor, and a slope that all kernels of their kind in the recording show.
 
-A kernel takes `floor + depth + efficiency · roof`. The roof is what the device's peak rates allow; the depth, of
-products of matrices, is the time in which one wave of blocks of threads goes through the inner dimension. Each kind of
-kernel has its own coefficients, fitted to all its kernels in the recording.
+A kernel that says how many warps it had per multiprocessor has a floor by how full the device was; the time that the
+device's peak rates need for its work is never part of the floor.
+
+Another kernel, or an operator on a host, takes `floor + depth + efficiency · roof`. The roof is the time that peak
+rates need; the depth, of products of matrices, is the time in which one wave of blocks of threads goes through the
+inner dimension. Each kind of kernel has its own coefficients, fitted to all its kernels in the recording.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
+from htagraph.whatif.rates import by_fill, split
 
 __all__ = ["KernelWork", "resized"]
 
@@ -62,10 +67,20 @@ class KernelWork:
     """The time of one wave's pass through the inner dimension of a product at the peak rate, µs; 0 for others."""
     on_host: Array
     """True for operators on hosts, whose times say by themselves how far they may be off their fit."""
+    warps: Array
+    """Warps of the grid per multiprocessor as recorded; NaN where unknown, and on hosts."""
 
     def terms(self) -> Array:
         """Return a row per kernel: (1, depth, roof)."""
         return np.stack([np.ones(len(self.roof_us)), self.depth_us, self.roof_us], axis=1)
+
+
+class _Ends(NamedTuple):
+    """Predicted times, and the ends of their intervals, µs."""
+
+    usual: Array
+    low: Array
+    high: Array
 
 
 def resized(
@@ -73,8 +88,9 @@ def resized(
 ) -> tuple[Array, Array, Array]:
     """Return (the time of each kernel with other work, its low end, its high end), µs.
 
-    What a kernel takes longer than the fit of its kind says is floor or slope: the prediction lies between both, and
-    the ends are the two readings, widened by how far fits may be off.
+    The floor of a kernel is known by how full it left the device. Without that record, the time above the fit of the
+    kernel's kind is floor or slope, and the prediction lies between both. The ends are the two readings, widened by how
+    far fits may be off.
 
     Args:
         kind: `KernelKind` of each kernel.
@@ -82,8 +98,9 @@ def resized(
         work: as recorded.
         then: as predicted.
         fill: blocks of threads per multiprocessor of the device, NaN where unknown.
-        alike: a number that is equal for equal kernels of equal calls. One that takes much longer than usual was slowed
-            down: the usual time says what its floor is, and a longer kernel is slowed down for longer.
+        alike: a number that is equal for equal kernels of equal calls. A kernel that takes much longer than usual was
+            interrupted: the usual time says what its floor is. The interruption gets no longer with more work, and
+            rarer with less.
 
     Returns:
         Three columns, µs; kernels of unknown work keep their time.
@@ -91,16 +108,16 @@ def resized(
     Example:
         >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
         >>> from htagraph.core.kinds import KernelKind
-        >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
-        >>> before, after = KernelWork(roof, none, none > 0), KernelWork(2 * roof, none, none > 0)
-        >>> mid, _, _ = resized(kind, time, before, after, np.full(3, np.nan), np.arange(3))
+        >>> kind, none, unknown = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3), np.full(3, np.nan)
+        >>> before, after = (KernelWork(times * roof, none, none > 0, unknown) for times in (1, 2))
+        >>> mid, _, _ = resized(kind, time, before, after, unknown, np.arange(3))
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
     """
     before, after = work.terms(), then.terms()
-    usual = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
-    slowed = np.where(time_us > _INTERRUPTED * usual, time_us / np.maximum(usual, _LEAST), 1.0)
-    time_us = time_us / slowed
+    usual_us = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
+    interrupted_us = np.where(time_us > _INTERRUPTED * usual_us, time_us - usual_us, 0.0)
+    time_us = time_us - interrupted_us
     mid, low, high = (time_us.astype(np.float64) for _ in range(3))
     known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time_us > 0)
     changed = known & (before != after).any(axis=1)
@@ -111,7 +128,34 @@ def resized(
         terms = before[rows] * parts, after[rows] * parts
         fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time_us[own].min()))
         mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], fit_of)
-    return mid * slowed, low * slowed, high * slowed
+    rows = np.flatnonzero(changed & np.isfinite(work.warps))
+    mid[rows], low[rows], high[rows] = _by_fill(time_us[rows], work.roof_us[rows], then.roof_us[rows], work.warps[rows])
+    growth = np.divide(mid, time_us, out=np.ones(len(mid)), where=time_us > 0)
+    mid = mid + interrupted_us * np.minimum(growth, 1)
+    low = np.where(changed, low, low + interrupted_us)
+    high = high * (1 + np.divide(interrupted_us, time_us, out=np.zeros(len(mid)), where=time_us > 0))
+    return mid, low, np.maximum(mid, high)
+
+
+def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> _Ends:
+    """Return the times of kernels of which the recording says how full they left their device, and the ends.
+
+    At one end, all that an empty device leaves idle stays so, up to the peak; at the other, the launch alone does.
+    """
+    growth = np.divide(roof_then, roof, out=np.ones(len(roof)), where=roof > 0)
+    filled = by_fill(time, warps)
+    rated = split(time, np.minimum(filled.fixed, time - roof))
+    usual = rated.at(growth)
+    at_peak = np.where(roof < time, roof_then, usual)  # a roof above the time counts bytes that caches hold
+    ends = np.maximum(filled.at(growth), np.minimum(usual, at_peak)), split(time, np.minimum(rated.fixed, _FLOOR_US)).at(growth)
+    drift = _drift(growth, 0.0)
+    return _Ends(usual, np.minimum(np.minimum(*ends), usual) / drift, np.maximum(np.maximum(*ends), usual) * drift)
+
+
+def _drift(growth: Array, spread: float) -> Array:
+    """Return the factor by which times of so many times the work may be off, which kernels of a spread show."""
+    per_e = np.hypot(_DRIFT, _SHAPES * spread)
+    return np.asarray(np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9)))))
 
 
 def _scaled(
@@ -141,8 +185,7 @@ def _scaled(
     in_waves = np.where(np.isfinite(waves), waves, mid)
     idle = 1 - np.minimum(np.nan_to_num(fill, nan=1.0), 1.0)  # what leaves most of the device idle only fills it
     mid = mid ** ((1 - idle) / 2) * in_waves ** ((1 + idle) / 2)
-    per_e = np.hypot(_DRIFT, _SHAPES * spread)
-    drift = np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9))))
+    drift = _drift(growth, spread)
     # and larger ones may reach the peak
     ends[0] = np.where(
         fill < _WAVES, np.minimum(ends[0], np.maximum(time, floor_then + slope_then / per_roof)), ends[0]
