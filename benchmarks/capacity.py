@@ -261,9 +261,9 @@ def graph_of(folder: Path, case: tuple[str, str], layers: int, *, shapes: bool =
     return DependencyGraph.from_frames(frame, order)
 
 
-def judged(folder: Path, *, shapes: bool, left_out: bool) -> Iterator[dict[str, object]]:
+def judged(folder: Path, half: str | None, *, shapes: bool, left_out: bool) -> Iterator[dict[str, object]]:
     """Yield each pair of devices on which one model was measured: truth and prediction."""
-    cases = _measured(folder)
+    cases = {case: found for case, found in _measured(folder).items() if half is None or half_of(case[1]) == half}
     for case, measured in cases.items():
         graph = graph_of(folder, case, int(measured["num_layer"] or 0), shapes=shapes)
         others = [each for each in cases if each[1] == case[1] and each != case]
@@ -321,13 +321,16 @@ def batches(asked: argparse.Namespace) -> None:
 
 def devices(asked: argparse.Namespace) -> None:
     """Print the errors of predictions of another device, by what was done and by device."""
-    table = pd.DataFrame(judged(asked.folder, shapes=not asked.no_shapes, left_out=asked.left_out))
+    table = pd.DataFrame(judged(asked.folder, asked.half, shapes=not asked.no_shapes, left_out=asked.left_out))
     training = table["case"].str.contains("train")
     print("all:", said(table))
     print("inference:", said(table[~training]))
     print("training:", said(table[training]))
     for device, part in table.groupby("to"):
         print(f"to {device}:", said(part))
+    for (before, device), part in table.groupby(["from", "to"]):
+        if asked.each:
+            print(f"{before} to {device}:", said(part), f"bias {part['error'].median():+.1%}")
     print(pd.DataFrame(swapped(asked.folder)).to_string(index=False))
 
 
@@ -343,7 +346,9 @@ def main() -> None:
     device = questions.add_parser("device", help="another device")
     device.add_argument("folder", type=Path)
     device.add_argument("--left-out", action="store_true")
+    add_half(device)
     device.add_argument("--no-shapes", action="store_true")
+    device.add_argument("--each", action="store_true", help="print each pair of devices")
     device.set_defaults(answer=devices)
     asked = command.parse_args()
     asked.answer(asked)

@@ -147,9 +147,11 @@ def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> _Ends:
     rated = split(time, np.minimum(filled.fixed, time - roof))
     usual = rated.at(growth)
     at_peak = np.where(roof < time, roof_then, usual)  # a roof above the time counts bytes that caches hold
-    ends = np.maximum(filled.at(growth), np.minimum(usual, at_peak)), split(time, np.minimum(rated.fixed, _FLOOR_US)).at(growth)
+    most_fixed = np.maximum(filled.at(growth), np.minimum(usual, at_peak))
+    least_fixed = split(time, np.minimum(rated.fixed, _FLOOR_US)).at(growth)
+    readings = np.stack([usual, most_fixed, least_fixed])
     drift = _drift(growth, 0.0)
-    return _Ends(usual, np.minimum(np.minimum(*ends), usual) / drift, np.maximum(np.maximum(*ends), usual) * drift)
+    return _Ends(usual, readings.min(axis=0) / drift, readings.max(axis=0) * drift)
 
 
 def _drift(growth: Array, spread: float) -> Array:

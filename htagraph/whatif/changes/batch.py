@@ -18,10 +18,19 @@ from htagraph.core.kernels import is_tf32_kernel
 from htagraph.core.kinds import EdgeKind, KernelKind, of_kinds
 from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.arguments import argument_texts
-from htagraph.queries.kernel_costs import cost_of_call, device_name, kernel_costs, shaped_calls, used_device
+from htagraph.queries.arguments import recorded_numbers
 from htagraph.queries.interruptions import rare_pauses
-from htagraph.queries.weights import ChangeError, OwnTime, State, Unsure, checked, loader_time, with_factor, with_factors
+from htagraph.queries.kernel_costs import cost_of_call, device_name, kernel_costs, shaped_calls, used_device
+from htagraph.queries.weights import (
+    ChangeError,
+    OwnTime,
+    State,
+    Unsure,
+    checked,
+    loader_time,
+    with_factor,
+    with_factors,
+)  # fmt: skip
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 
@@ -202,7 +211,8 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     rates = _peaks(job)
     waves = np.where(job.on_device, 2 * _TILE**2 * _units(job) / rates[0], 0.0)  # µs per element of the inner dimension
-    fill, warps = _fill(job)
+    rows = table["activity"].to_numpy(np.int64)
+    fill, warps = recorded_numbers(job.graph, ["blocks per SM", "warps per SM"], rows).values()
     before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device, warps)
     then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device, warps)
     fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
@@ -307,19 +317,6 @@ def _units(job: _Job) -> Array:
     rank = job.graph.activities.rank[job.table["activity"].to_numpy(np.int64)]
     peaks = {each: peak_of(device_name(job.graph, each)) for each in np.unique(rank).tolist()}
     return np.array([((peak := peaks[each]) and peak.units) or _PROCESSORS for each in rank.tolist()], np.float64)
-
-
-def _fill(job: _Job) -> tuple[Array, Array]:
-    """Return (blocks of threads, warps) per multiprocessor of each row, NaN where they are not recorded."""
-    recorded = argument_texts(job.graph, ["blocks per SM", "warps per SM"], job.table["activity"].to_numpy(np.int64))
-    blocks, warps = map(_numbers, recorded.values())
-    return blocks, warps
-
-
-def _numbers(texts: list[bytes | None]) -> Array:
-    """Return the numbers that texts of arguments say, NaN where there is none."""
-    plain = [None if text is None else text.decode().strip('"') for text in texts]
-    return np.asarray(pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce"), np.float64)
 
 
 def _others(job: _Job, also: tuple[DependencyGraph, ...], after: int) -> list[_Job]:

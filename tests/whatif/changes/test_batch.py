@@ -53,7 +53,7 @@ def test_refusals_name_what_to_record_or_give(tmp_path: Path) -> None:
         with pytest.raises(SelectionError, match=match):
             hg.what_if(load(events, tmp_path)).batch(new=16)
     graph = load(job(8, (900, 300)), tmp_path)
-    with pytest.raises(SelectionError, match="batch of 16 contradicts the shapes of inputs: by them.* is 8 "):
+    with pytest.raises(SelectionError, match=r"batch of 16 contradicts the shapes of inputs: by them.* is 8 "):
         hg.what_if(graph).batch(16, 8)
     with pytest.raises(SelectionError, match=r"batch\(16\) says the recorded batch; give the new one"):
         hg.what_if(graph).batch(16)
