@@ -138,7 +138,7 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     peak = peak_of(name.split("/")[0].replace("_", " "))
     assert peak is not None, name
     rates = peak.tflop_s(4) * 1e6, peak.gb_s * 1e3
-    wave = 2 * 64**2 * (peak.units or 100) / rates[0]
+    wave = 2 * change._BLOCK**2 * (peak.units or 100) / rates[0]
 
     def work(calls: list[Call | None]) -> KernelWork:
         costs = [None if call is None else cost_of_call(call) for call in calls]

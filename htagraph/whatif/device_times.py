@@ -39,7 +39,7 @@ Source: medians of `PEAKS`. It cannot be doubled; with a half, such devices are 
 _AMD = (0.71, 0.80)
 """Shares of the peak in 32 bits, and of the memory's bandwidth, of AMD's devices of which nobody published more.
 Source: NeuSight's labels on MI100. It cannot be doubled; with a half, such devices are half as fast."""
-_OFF = (0.07, 0.07)
+_OFF = 0.07
 """Relative half width of a 90 % interval: of all products of a job together, and of all other kernels. Chosen: with the
 spread of runs, intervals hold 99 % of pairs of devices whose shares are published, as devices that nobody has measured
 by operator are further off. Doubled, intervals are half as wide again."""
@@ -185,18 +185,30 @@ def _widths(kernels: Kernels, recorded: str, device: str, new_ns: Array) -> Arra
 
     Errors of products and of other kernels are independent, so that a job is less far off than both at their ends.
     """
-    bound_by_rate = kernels.product | kernels.unknown
-    plain = np.isin(kernels.precision, (PRECISIONS.index("fp32"), PRECISIONS.index("fp64")))
+    may_compute = kernels.product | kernels.unknown
     vendor = _OFF_VENDOR**2 * (is_amd(recorded) != is_amd(device))
-    product = _OFF[0] ** 2 + vendor + _OFF_UNSHAPED**2 * np.isnan(kernels.flop)
-    moved = _OFF[1] ** 2 + vendor
-    for each in (recorded, device):
-        peak = PEAKS[each]
-        alike = _OFF_ALIKE**2 * bool(peak.like)
-        of_32 = alike if peak.reach_32 else _OFF_UNPUBLISHED**2
-        of_16 = _OFF_UNPUBLISHED**2 * (not peak.reach_16)
-        product = product + np.where(plain, of_32, of_16) + _OFF_POWER**2 * _limited(each)
-        moved += alike if peak.reach_memory else _OFF_ALIKE**2
-    width = np.sqrt(np.where(bound_by_rate, product, moved))
-    of_groups = [float((width * new_ns)[group].sum()) for group in (bound_by_rate, ~bound_by_rate)]
-    return np.asarray(width * np.hypot(*of_groups) / max(sum(of_groups), 1e-9))
+    product = vendor + _OFF**2 + _OFF_UNSHAPED**2 * np.isnan(kernels.flop)
+    moved = vendor + _OFF**2
+    for name in (recorded, device):
+        product = product + _unknown_rate(kernels.precision, name)
+        moved += _unknown_bandwidth(name)
+    width = np.sqrt(np.where(may_compute, product, moved))
+    off_ns = width * new_ns
+    computing_ns = float(off_ns[may_compute].sum())
+    moving_ns = float(off_ns[~may_compute].sum())
+    return np.asarray(width * np.hypot(computing_ns, moving_ns) / max(computing_ns + moving_ns, 1e-9))
+
+
+def _unknown_rate(precision: Array, device: str) -> Array:
+    """Return the square of how far the rate of products of each type may be off on a device, in logarithm."""
+    peak = PEAKS[device]
+    plain = np.isin(precision, (PRECISIONS.index("fp32"), PRECISIONS.index("fp64")))
+    of_32 = _OFF_ALIKE * bool(peak.like) if peak.reach_32 else _OFF_UNPUBLISHED
+    of_16 = 0.0 if peak.reach_16 else _OFF_UNPUBLISHED
+    return np.where(plain, of_32, of_16) ** 2 + _OFF_POWER**2 * _limited(device)
+
+
+def _unknown_bandwidth(device: str) -> float:
+    """Return the square of how far the bandwidth of a device may be off, in logarithm."""
+    peak = PEAKS[device]
+    return 0.0 if peak.reach_memory and not peak.like else _OFF_ALIKE**2

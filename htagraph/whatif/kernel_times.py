@@ -39,9 +39,6 @@ A100. Doubled, fits need four times as much evidence for a wave's time."""
 _MOST_SPREAD = 0.5
 """The most that a kind's spread counts as, so that a few odd kernels do not decide for all. Chosen: five times the
 least. Doubled, intervals of kinds that fit badly are twice as wide."""
-_UNKNOWN_FLOOR = 1.0
-"""What a kernel takes longer than its fit may be floor, up to so many times the fitted floor. Chosen: a kernel may have
-a step or a call more than usual. Doubled, small kernels have wider intervals."""
 _WAVES = 2
 """So many waves of blocks are a kernel's floor at most. Chosen: one that fills the device, and one filled in part.
 Doubled, kernels of several waves are taken to have more floor."""
@@ -75,12 +72,13 @@ class KernelWork:
         return np.stack([np.ones(len(self.roof_us)), self.depth_us, self.roof_us], axis=1)
 
 
-class _Ends(NamedTuple):
-    """Predicted times, and the ends of their intervals, µs."""
+class _Resized(NamedTuple):
+    """Predicted times, the ends of their intervals, µs, and whether their work changes."""
 
     usual: Array
     low: Array
     high: Array
+    changed: Array
 
 
 def resized(
@@ -97,7 +95,7 @@ def resized(
         time_us: as recorded, µs.
         work: as recorded.
         then: as predicted.
-        fill: blocks of threads per multiprocessor of the device, NaN where unknown.
+        fill: blocks of threads per multiprocessor of kernels whose warps are not known, NaN where neither is.
         alike: a number that is equal for equal kernels of equal calls. A kernel that takes much longer than usual was
             interrupted: the usual time says what its floor is. The interruption gets no longer with more work, and
             rarer with less.
@@ -114,33 +112,40 @@ def resized(
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
     """
-    before, after = work.terms(), then.terms()
     usual_us = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
     interrupted_us = np.where(time_us > _INTERRUPTED * usual_us, time_us - usual_us, 0.0)
-    time_us = time_us - interrupted_us
-    mid, low, high = (time_us.astype(np.float64) for _ in range(3))
-    known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time_us > 0)
-    changed = known & (before != after).any(axis=1)
-    group = 2 * kind.astype(np.int64) + work.on_host
-    for each in np.unique(group[changed]).tolist():
-        own, rows = known & (group == each), np.flatnonzero(changed & (group == each))
-        parts, spread = _fit(before[own], time_us[own], alike[own], passes=1 + each % 2)
-        terms = before[rows] * parts, after[rows] * parts
-        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time_us[own].min()))
-        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], fit_of)
-    rows = np.flatnonzero(changed & np.isfinite(work.warps))
-    mid[rows], low[rows], high[rows] = _by_fill(time_us[rows], work.roof_us[rows], then.roof_us[rows], work.warps[rows])
-    growth = np.divide(mid, time_us, out=np.ones(len(mid)), where=time_us > 0)
-    mid = mid + interrupted_us * np.minimum(growth, 1)
+    working_us = time_us - interrupted_us
+    usual, low, high, changed = _resized_work(kind, working_us, work, then, fill, alike)
+    growth = np.divide(usual, working_us, out=np.ones(len(usual)), where=working_us > 0)
+    share = np.divide(interrupted_us, working_us, out=np.zeros(len(usual)), where=working_us > 0)
+    usual = usual + interrupted_us * np.minimum(growth, 1)
     low = np.where(changed, low, low + interrupted_us)
-    high = high * (1 + np.divide(interrupted_us, time_us, out=np.zeros(len(mid)), where=time_us > 0))
-    return mid, low, np.maximum(mid, high)
+    return usual, low, np.maximum(usual, high * (1 + share))
 
 
-def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> _Ends:
-    """Return the times of kernels of which the recording says how full they left their device, and the ends.
+def _resized_work(kind: Array, time: Array, work: KernelWork, then: KernelWork, fill: Array, alike: Array) -> _Resized:
+    """Return the times of kernels that nothing interrupted; see `resized`."""
+    before = work.terms()
+    after = then.terms()
+    known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time > 0)
+    changed = known & (before != after).any(axis=1)
+    columns = np.stack([time, time, time]).astype(np.float64)
+    filled = changed & np.isfinite(work.warps)
+    columns[:, filled] = _by_fill(time[filled], work.roof_us[filled], then.roof_us[filled], work.warps[filled])
+    group = 2 * kind.astype(np.int64) + work.on_host
+    for number in np.unique(group[changed & ~filled]).tolist():
+        alike_kind = known & (group == number)
+        rows = np.flatnonzero(changed & ~filled & (group == number))
+        parts, spread = _fit(before[alike_kind], time[alike_kind], alike[alike_kind], passes=1 + number % 2)
+        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time[alike_kind].min()))
+        columns[:, rows] = _scaled(time[rows], before[rows] * parts, after[rows] * parts, fill[rows], fit_of)
+    return _Resized(*columns, changed)
 
-    At one end, all that an empty device leaves idle stays so, up to the peak; at the other, the launch alone does.
+
+def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> Array:
+    """Return a row of times of kernels whose warps were recorded, one of low ends and one of high ends.
+
+    At the low end, all that an empty device leaves idle stays so, up to the peak; at the high one, a launch alone does.
     """
     growth = np.divide(roof_then, roof, out=np.ones(len(roof)), where=roof > 0)
     filled = by_fill(time, warps)
@@ -151,7 +156,7 @@ def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> _Ends:
     least_fixed = split(time, np.minimum(rated.fixed, _FLOOR_US)).at(growth)
     readings = np.stack([usual, most_fixed, least_fixed])
     drift = _drift(growth, 0.0)
-    return _Ends(usual, readings.min(axis=0) / drift, readings.max(axis=0) * drift)
+    return np.stack([usual, readings.min(axis=0) / drift, readings.max(axis=0) * drift])
 
 
 def _drift(growth: Array, spread: float) -> Array:
@@ -174,7 +179,7 @@ def _scaled(
     deeper = np.divide(floor_then, floor, out=np.ones(len(fit)), where=floor > 0)
     in_share = floor * time / fit
     with_rest = floor * np.minimum(1, time / fit)
-    with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), _UNKNOWN_FLOOR * with_rest)
+    with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), with_rest)  # a step or a call more than usual
     with_rest = np.maximum(with_rest, np.minimum(time, least_floor))
     most = time * np.minimum(1, _WAVES / np.maximum(np.nan_to_num(fill), 1e-9))
     ends = []

@@ -36,8 +36,6 @@ from htagraph.whatif.kernel_times import KernelWork, resized
 
 __all__ = ["batch", "recorded_size"]
 
-_MOST = 1_000_000
-"""The largest batch that may be asked for. Chosen: more is a mistake. Doubled, twice that."""
 _KNOWN = 0.5
 """Shapes have to say the work of kernels with this share of the time. Chosen: a prediction of the other half says
 nothing about the job. Doubled, a job with one kernel without shapes could not be predicted."""
@@ -95,7 +93,7 @@ def batch(state: State, /, recorded: int | None = None, new: int | None = None) 
         said = f"batch({shown(recorded)}) says the recorded batch" if recorded is not None else "no size is given"
         msg = f"batch: {said}; give the new one, as batch(new=64), or both, as batch(32, 64)"
         raise ChangeError(msg)
-    after = int(checked(new, "new", least=1, most=_MOST))
+    after = int(checked(new, "new", least=1))
     if any(each.startswith(_DONE) for each in state.notes):
         msg = "batch: the job has another batch already; give one batch"
         raise SelectionError(msg)
@@ -192,7 +190,7 @@ def _size(shown_by_shapes: list[int], recorded: int | None) -> int:
     """
     sizes = " or ".join(map(str, shown_by_shapes[:4]))
     if recorded is not None:
-        size = int(checked(recorded, "recorded", least=1, most=_MOST))
+        size = int(checked(recorded, "recorded", least=1))
         if shown_by_shapes and size not in shown_by_shapes:
             msg = f"a recorded batch of {size} contradicts the shapes of inputs: by them, each rank's batch is {sizes}"
             raise SelectionError(f"{msg} (the recorded batch comes first: batch(32, 64), --batch 32:64)")  # noqa: EM102
@@ -210,12 +208,13 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     flop, moved, depth, doubt, tiles = _growth(job, after)
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     rates = _peaks(job)
-    waves = np.where(job.on_device, 2 * _TILE**2 * _units(job) / rates[0], 0.0)  # µs per element of the inner dimension
-    rows = table["activity"].to_numpy(np.int64)
-    fill, warps = recorded_numbers(job.graph, ["blocks per SM", "warps per SM"], rows).values()
+    waves = np.where(
+        job.on_device, 2 * _BLOCK**2 * _units(job) / rates[0], 0.0
+    )  # µs per element of the inner dimension
+    warps = recorded_numbers(job.graph, ["warps per SM"], table["activity"].to_numpy(np.int64))["warps per SM"]
     before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device, warps)
     then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device, warps)
-    fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
+    fill = np.where(job.on_device, tiles / _units(job), np.nan)
     alike = coded(job.call, job.graph.activities.name[table["activity"].to_numpy(np.int64)])
     mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, alike)
     computes = job.on_device & (job.call >= 0) & (job.time > 0)
@@ -301,11 +300,8 @@ def _roof(flop: Array, moved: Array, rates: tuple[Array, Array]) -> Array:
     return np.where(np.isnan(moved), np.nan, np.maximum(by_flop, moved / rates[1]))
 
 
-_TILE = 64
-"""Rows and columns of the result that a block of threads computes, as a unit of depth. Chosen: libraries use 32 to 256.
-Doubled, a coefficient of the fit is a quarter."""
 _BLOCK = 128
-"""Rows and columns of the result that a block of threads computes, where the recording has no grid. Chosen: libraries
+"""Rows and columns of the result that a block of threads computes, where the recording has no warps. Chosen: libraries
 use 64 to 256. Doubled, kernels are taken to run in a quarter as many waves."""
 _PROCESSORS = 100
 """Multiprocessors of a device that is not known. Source: V100 has 80, A100 108, H100 132. Doubled, a coefficient of the
