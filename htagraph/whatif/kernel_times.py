@@ -127,18 +127,25 @@ def _resized_work(kind: Array, time: Array, work: KernelWork, then: KernelWork, 
     """Return the times of kernels that nothing interrupted; see `resized`."""
     before = work.terms()
     after = then.terms()
-    known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time > 0)
+    finite = np.isfinite(before) & np.isfinite(after)
+    known = finite.all(axis=1) & (time > 0)
     changed = known & (before != after).any(axis=1)
     columns = np.stack([time, time, time]).astype(np.float64)
     filled = changed & np.isfinite(work.warps)
-    columns[:, filled] = _by_fill(time[filled], work.roof_us[filled], then.roof_us[filled], work.warps[filled])
+    roof = work.roof_us[filled]
+    roof_then = then.roof_us[filled]
+    columns[:, filled] = _by_fill(time[filled], roof, roof_then, work.warps[filled])
     group = 2 * kind.astype(np.int64) + work.on_host
     for number in np.unique(group[changed & ~filled]).tolist():
-        alike_kind = known & (group == number)
-        rows = np.flatnonzero(changed & ~filled & (group == number))
-        parts, spread = _fit(before[alike_kind], time[alike_kind], alike[alike_kind], passes=1 + number % 2)
-        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time[alike_kind].min()))
-        columns[:, rows] = _scaled(time[rows], before[rows] * parts, after[rows] * parts, fill[rows], fit_of)
+        of_kind = known & (group == number)
+        rows = np.flatnonzero(of_kind & changed & ~filled)
+        time_of_kind = time[of_kind]
+        factors, spread = _fit(before[of_kind], time_of_kind, alike[of_kind], passes=1 + number % 2)
+        least_floor = min(_FLOOR_US, float(time_of_kind.min()))
+        fit_of = (spread, float(factors[2]), least_floor)
+        was = before[rows] * factors
+        now = after[rows] * factors
+        columns[:, rows] = _scaled(time[rows], was, now, fill[rows], fit_of)
     return _Resized(columns[0], columns[1], columns[2], changed)
 
 
@@ -156,13 +163,17 @@ def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> Array:
     least_fixed = split(time, np.minimum(rated.fixed, _FLOOR_US)).at(growth)
     readings = np.stack([usual, most_fixed, least_fixed])
     drift = _drift(growth, 0.0)
-    return np.stack([usual, readings.min(axis=0) / drift, readings.max(axis=0) * drift])
+    low = readings.min(axis=0) / drift
+    high = readings.max(axis=0) * drift
+    return np.stack([usual, low, high])
 
 
 def _drift(growth: Array, spread: float) -> Array:
     """Return the factor by which times of so many times the work may be off, which kernels of a spread show."""
     per_e = np.hypot(_DRIFT, _SHAPES * spread)
-    return np.asarray(np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9)))))
+    times_e = np.abs(np.log(np.maximum(growth, 1e-9)))
+    together = (growth != 1) * _OFF
+    return np.asarray(np.exp(together + per_e * times_e))
 
 
 def _scaled(

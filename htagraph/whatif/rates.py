@@ -52,7 +52,7 @@ def split(time: Array, fixed: Array | float) -> Rated:
 
 
 def by_fill(time: Array, warps: Array) -> Rated:
-    """Return kernels' times, of which the part is fixed that one warp alone would take: `time ∝ 1 + warps / 64`.
+    """Return kernels' times, with the time of one warp alone as the fixed part: `time ∝ 1 + warps / 64`.
 
     While a multiprocessor has room, more warps wait for memory and for their own instructions beside each other; a full
     one does the work of 64 warps in as long again, and each further wave takes as long as the first.

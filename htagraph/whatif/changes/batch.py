@@ -30,7 +30,7 @@ from htagraph.queries.weights import (
     loader_time,
     with_factor,
     with_factors,
-)  # fmt: skip
+)
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 
