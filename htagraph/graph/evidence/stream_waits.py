@@ -378,7 +378,7 @@ def boundary_waits(calls: Calls, rank: int) -> Iterator[StreamWaits]:
 
     A collective waits for what the compute stream had enqueued by its launch. The compute stream waits for a collective
     right after its launch if the times of its call site show that. Otherwise kernels wait for a collective if they
-    started right after its end without another reason, and those behind the launch of the next gather for gathered data.
+    started right after its end without another reason, and for gathered data behind the launch of the next gather.
     """
     shared = SharedByRank.of(calls, rank)
     launches = launches_of_collectives(calls, rank, shared.main)
