@@ -1,0 +1,179 @@
+"""Pairs by a grid of mechanisms: who waits, for whom, through what, whether that bound in A, whether cores were free.
+
+| pair | who waits | for whom | through what | bound in A | cores |
+|---|---|---|---|---|---|
+GRID
+"""
+
+from __future__ import annotations
+
+from benchmarks.recorded.host_pairs import NETWORK, network
+from benchmarks.recorded.pair import PYTHON, Pair, remove, scale
+
+THREADS = {"all_threads": True}
+CROWD = {"computes": True, "fair": True}
+"""More threads or ranks are ready than there are cores, and the fair scheduler shares these."""
+TWO = {"ranks": 2, "mbit": 300}
+THREE = {"ranks": 3, "mbit": 400}
+FOUR = {"ranks": 4, "mbit": 600}
+MM = "aten::mm"
+
+MECHANISM_PAIRS = {
+    # threads for threads
+    "ascompleted_fetch_half": Pair(
+        "mechanisms_threads.merged", {**THREADS, "fetch_ms": [12, 20, 30, 46], "merge_ms": 4, "train_ms": 12},
+        {"fetch_ms": [6, 10, 15, 23]}, "fetches take half; each is merged as soon as it is done",
+        scale(0.5, op="timed::fetch"), "timed::fetch"),
+    "ascompleted_both_changes": Pair(
+        "mechanisms_threads.merged", {**THREADS, "fetch_ms": [30, 34, 38, 42], "merge_ms": 8, "train_ms": 14},
+        {"fetch_ms": [15, 17, 19, 21], "train_ms": 28}, "fetches take half and training twice as long",
+        [*scale(0.5, op="timed::fetch"), *scale(2, op="timed::train")], "timed::fetch|timed::train"),
+    "hedged_primary_third": Pair(
+        "mechanisms_threads.hedged", {**THREADS, "primary_ms": 45, "backup_ms": 30, "rank_ms": 10},
+        {"primary_ms": 15}, "the primary backend takes a third: it answers first then, in place of the backup",
+        scale(1 / 3, op="timed::primary"), "timed::primary"),
+    "joined2_left_third": Pair(
+        "mechanisms_threads.joined", {**THREADS, "left_ms": 42, "right_ms": 26}, {"left_ms": 14},
+        "the longer of two threads, started and joined in each step, takes a third; then the other binds",
+        scale(1 / 3, op="timed::left"), "timed::left"),
+    "drain_upload_half": Pair(
+        "mechanisms_threads.drained", {**THREADS, "train_ms": 24, "upload_ms": 40}, {"upload_ms": 20},
+        "a thread that empties a bounded queue takes half; training waited as the queue was full",
+        scale(0.5, op="timed::upload"), "timed::upload"),
+    "drain_train_quarter": Pair(
+        "mechanisms_threads.drained", {**THREADS, "train_ms": 44, "upload_ms": 26, "depth": 1}, {"train_ms": 11},
+        "training takes a quarter; then it waits as the bounded queue, never full before, is full",
+        scale(0.25, op="timed::train"), "timed::train"),
+    "drain_both_changes": Pair(
+        "mechanisms_threads.drained", {**THREADS, "train_ms": 40, "upload_ms": 20, "depth": 1},
+        {"train_ms": 20, "upload_ms": 30}, "training takes half and uploads 1.5 times as long: these bind then",
+        [*scale(0.5, op="timed::train"), *scale(1.5, op="timed::upload")], "timed::train|timed::upload"),
+    "relay3_second_half": Pair(
+        "mechanisms_threads.relayed", {**THREADS, "first_ms": 14, "second_ms": 36, "own_ms": 30}, {"second_ms": 18},
+        "the second of two threads that relay by events takes half", scale(0.5, op="timed::second"), "timed::second"),
+    "relay3_own_quarter": Pair(
+        "mechanisms_threads.relayed", {**THREADS, "first_ms": 16, "second_ms": 14, "own_ms": 52}, {"own_ms": 13},
+        "the main thread's operator takes a quarter; then two threads that relay by events bind",
+        scale(0.25, op="timed::own"), "timed::own"),
+    "callbacks_train_quarter": Pair(
+        "mechanisms_threads.called_back", {**THREADS, "decode_ms": 14, "embed_ms": 16, "train_ms": 48},
+        {"train_ms": 12}, "training takes a quarter; then a chain of futures' callbacks over two pools binds",
+        scale(0.25, op="timed::train"), "timed::train"),
+    "callbacks_embed_half": Pair(
+        "mechanisms_threads.called_back", {**THREADS, "decode_ms": 12, "embed_ms": 44, "train_ms": 16},
+        {"embed_ms": 22}, "the second task of a chain of futures' callbacks takes half",
+        scale(0.5, op="timed::embed"), "timed::embed"),
+    "contended_index_half": Pair(
+        "mechanisms_threads.contended", {**THREADS, "read_ms": 5, "index_ms": 30, "train_ms": 24, "log_ms": 5},
+        {"index_ms": 15}, "what another thread does under a lock takes half", scale(0.5, op="timed::index"),
+        "timed::index"),
+    "dispatch2_score_half": Pair(
+        "mechanisms_threads.dispatched", {**THREADS, "score_ms": 20, "train_ms": 16}, {"score_ms": 10},
+        "five tasks on two threads, asked for and answered by unbounded queues, take half",
+        scale(0.5, op="timed::score"), "timed::score"),
+    "replicas4_slowest_third": Pair(
+        "mechanisms_threads.replicas", {**THREADS, "forward_ms": [16, 18, 48, 22]}, {"forward_ms": [16, 18, 16, 22]},
+        "the slowest of four threads at a barrier takes a third; then another is last and runs its action",
+        None, "timed::forward", {"why": "no what-if chooses one thread's operators of a name that all threads have"}),
+    "replicas4_all_half": Pair(
+        "mechanisms_threads.replicas", {**THREADS, "forward_ms": [24, 30, 52, 36]}, {"forward_ms": [12, 15, 26, 18]},
+        "four threads at a barrier take half; the last of them runs its action", scale(0.5, op="timed::forward"),
+        "timed::forward"),
+    "hogwild2_update_half": Pair(
+        "mechanisms_threads.hogwild", {**THREADS, "forward_ms": 16, "update_ms": 26}, {"update_ms": 13},
+        "updates under a lock that two training threads share take half", scale(0.5, op="timed::update"),
+        "timed::update"),
+    # ranks for ranks
+    "store3_index_third": Pair(
+        "mechanisms.told", {**THREE, "index_ms": 42, "train_ms": 22}, {"index_ms": 14},
+        "what rank 0 tells the others by a TCPStore takes a third; then it waits for them",
+        scale(1 / 3, op="timed::index"), "timed::index"),
+    "filestore2_train_half": Pair(
+        "mechanisms.told", {**TWO, "kind": "file", "index_ms": 16, "train_ms": 60}, {"train_ms": 30},
+        "training takes half, for which rank 0 waits by a FileStore", scale(0.5, op="timed::train"), "timed::train"),
+    "storebarrier4_slow_rank_half": Pair(
+        "mechanisms.counted", {**FOUR, "compute_ms": 20, "slow": {"2": 2.4}}, {"slow": {"2": 1.2}},
+        "the last rank at a barrier made of a store's counter takes half",
+        scale(0.5, op="timed::compute", rank=2), "timed::compute", {"straggler": 2}),
+    "tree4_leaf_half": Pair(
+        "mechanisms.tree", {**FOUR, "elements": 4_000, "compute_ms": 18, "slow": {"3": 2.6}}, {"slow": {"3": 1.3}},
+        "a leaf of a tree of sends and receives takes half", scale(0.5, op="timed::compute", rank=3),
+        "timed::compute", {"straggler": 3}),
+    "tree4_network_8x": Pair(
+        "mechanisms.tree", {**FOUR, "elements": 12_000, "compute_ms": 20}, {"mbit": 75},
+        "network an eighth as fast; a tree of sends and receives", network(8), NETWORK),
+    "monitored3_compute_half": Pair(
+        "mechanisms.watched", {**THREE, "compute_ms": 24, "spread": 1.0}, {"compute_ms": 12},
+        "operators take half before a monitored barrier; ranks vary", scale(0.5, op="timed::compute"),
+        "timed::compute"),
+    "objects3_report_quarter": Pair(
+        "mechanisms.reported", {**THREE, "compute_ms": 14, "report_ms": 48, "evaluate_ms": 26}, {"report_ms": 12},
+        "rank 0 reports in a quarter of the time; then the others, which evaluate, bind; objects are gathered",
+        scale(0.25, op="timed::report"), "timed::report", {"straggler": 0}),
+    "objects3_both_changes": Pair(
+        "mechanisms.reported", {**THREE, "compute_ms": 24, "report_ms": 40, "evaluate_ms": 16},
+        {"compute_ms": 12, "report_ms": 20}, "computing and reporting take half; objects are gathered and broadcast",
+        [*scale(0.5, op="timed::compute"), *scale(0.5, op="timed::report")], "timed::compute|timed::report"),
+    "splitbackward3_weights_half": Pair(
+        "mechanisms.split_backward", {**THREE, "stage_ms": [5, 5, 5], "weights_ms": [5, 10, 5]},
+        {"weights_ms": [2.5, 5, 2.5]}, "gradients of weights take half; those of inputs went to the rank before first",
+        scale(0.5, op="timed::stage_weights"), "timed::stage_weights"),
+    "looped2_network_8x": Pair(
+        "mechanisms.looped", {"ranks": 2, "mbit": 800, "elements": 20_000, "chunk_ms": [7, 7]}, {"mbit": 100},
+        "network an eighth as fast; each micro-batch goes twice through both ranks", network(8), NETWORK),
+    "shardedupdates2_backward_quarter": Pair(
+        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 160, "elements": 40_000, "forward_ms": 6, "backward_ms": 20,
+                                       "update_ms": 4}, {"backward_ms": 5},
+        "backward takes a quarter; then the reduce-scatters beside it bind", scale(0.25, op="timed::backward"),
+        "timed::backward"),
+    "shardedupdates3_both_changes": Pair(
+        "mechanisms.sharded_updates", {**THREE, "elements": 12_000, "forward_ms": 8, "backward_ms": 12, "update_ms": 5},
+        {"mbit": 100, "update_ms": 2.5}, "network a quarter as fast, and updates of shards take half",
+        [*network(4), *scale(0.5, op="timed::update")], f"{NETWORK}|timed::update"),
+    "rotating3_expert_third": Pair(
+        "mechanisms.rotating", {**THREE, "many": 6_000, "few": 1_500, "attention_ms": 6, "expert_ms": 30},
+        {"expert_ms": 10}, "experts take a third; in each step another rank has most of the tokens",
+        scale(1 / 3, op="timed::expert"), "timed::expert"),
+    "twolanes2_train_quarter": Pair(
+        "mechanisms.two_lanes", {**TWO, **THREADS, "elements": 20_000, "train_ms": 52, "measure_ms": 30},
+        {"train_ms": 13}, "training takes a quarter; then a thread that measures and all-reduces in its own group binds",
+        scale(0.25, op="timed::train"), "timed::train"),
+    "twolanes2_measure_half": Pair(
+        "mechanisms.two_lanes", {**TWO, **THREADS, "elements": 20_000, "train_ms": 16, "measure_ms": 52},
+        {"measure_ms": 26}, "a thread that measures and all-reduces in a group of its own takes half",
+        scale(0.5, op="timed::measure"), "timed::measure"),
+    "snapshots3_train_third": Pair(
+        "mechanisms.snapshots", {**THREE, **THREADS, "train_ms": 36, "write_ms": 70, "every": 3}, {"train_ms": 12},
+        "training takes a third; then all ranks wait for the thread of rank 0 that writes, hidden before",
+        scale(1 / 3, op="timed::train"), "timed::train"),
+    "rpc3_lookup_half": Pair(
+        "mechanisms.remote", {**THREE, **THREADS, "lookup_ms": 22, "train_ms": 14}, {"lookup_ms": 11},
+        "rank 0 answers remote calls in half the time, in two threads for two trainers with two calls each",
+        scale(0.5, op="timed::lookup"), "timed::lookup"),
+    # a process for a process that is not recorded
+    "procpool_train_third": Pair(
+        "mechanisms_outside.pooled", {"make_ms": 80, "train_ms": 24}, {"train_ms": 8},
+        "training takes a third, but a pool of two processes makes batches: no gain", scale(1 / 3, op="timed::train"),
+        f"timed::train|next_batch|{PYTHON}"),
+    "processbarrier_train_third": Pair(
+        "mechanisms_outside.barred", {"simulate_ms": 28, "train_ms": 48}, {"train_ms": 16},
+        "training takes a third; then another process, met at a barrier and never waited for before, binds",
+        scale(1 / 3, op="timed::train"), "timed::train|meet"),
+    "lockstep_act_third": Pair(
+        "mechanisms_outside.lockstep", {"world_ms": 20, "act_ms": 36}, {"act_ms": 12},
+        "acting takes a third; the environment, another process told by an event, runs after it",
+        scale(1 / 3, op="timed::act"), "timed::act"),
+    "ticks_train_third": Pair(
+        "mechanisms_outside.ticked", {"every_ms": 40, "train_ms": 27}, {"train_ms": 9},
+        "training takes a third, but another process has a sample each 40 ms: no gain",
+        scale(1 / 3, op="timed::train"), f"timed::train|sample|{PYTHON}"),
+    "files_train_half": Pair(
+        "mechanisms_outside.filed", {"make_ms": 38, "train_ms": 24}, {"train_ms": 12},
+        "training takes half, but another process, for whose files this one looks, binds: no gain",
+        scale(0.5, op="timed::train"), f"timed::train|find|{PYTHON}"),
+    "unrecorded3_stage_half": Pair(
+        "mechanisms.staged", {**THREE, "stage_ms": [38, 24, 12], "unrecorded": [0]}, {"stage_ms": [38, 12, 12]},
+        "stage 1 of 3 takes half, but stage 0, which is not recorded, binds: no gain",
+        scale(0.5, op="timed::stage", rank=1), "timed::stage|c10d::*|gloo:*"),
+}  # fmt: skip
+"""The pairs of mechanisms by name."""
