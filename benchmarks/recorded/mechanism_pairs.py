@@ -8,7 +8,7 @@ GRID
 from __future__ import annotations
 
 from benchmarks.recorded.host_pairs import NETWORK, network
-from benchmarks.recorded.pair import PYTHON, Pair, remove, scale
+from benchmarks.recorded.pair import FIX, LOADER, LOADER_HALF, LOADS, PYTHON, Pair, remove, scale
 
 THREADS = {"all_threads": True}
 CROWD = {"computes": True, "fair": True}
@@ -175,5 +175,108 @@ MECHANISM_PAIRS = {
         "mechanisms.staged", {**THREE, "stage_ms": [38, 24, 12], "unrecorded": [0]}, {"stage_ms": [38, 12, 12]},
         "stage 1 of 3 takes half, but stage 0, which is not recorded, binds: no gain",
         scale(0.5, op="timed::stage", rank=1), "timed::stage|c10d::*|gloo:*"),
+    # the interpreter's lock is held
+    "gil2_tokenize_half": Pair(
+        "mechanisms_threads.interpreted", {**THREADS, "tokenize_ms": 30, "collate_ms": 14, "train_ms": 12},
+        {"tokenize_ms": 15}, "a thread's Python loop takes half beside another one of the main thread",
+        scale(0.5, op="tokenize"), "tokenize|collate|timed::train"),
+    "gil_collate_third": Pair(
+        "mechanisms_threads.interpreted", {**THREADS, "tokenize_ms": 14, "collate_ms": 30, "train_ms": 24,
+                                           "computes": True}, {"collate_ms": 10},
+        "the main thread's Python loop takes a third beside another one; matrices are multiplied",
+        scale(1 / 3, op="collate"), "collate|tokenize|timed::train"),
+    "gil_train_tokenize_removed": Pair(
+        "mechanisms_real.tokenized", {**THREADS, "tokenize_ms": 25}, {"tokenize_ms": 0},
+        "a thread no longer runs a Python loop, for which operators of training waited", remove(op="tokenize"),
+        "tokenize|aten::*"),
+    # work that computes, on free cores
+    "packing_thread_half": Pair(
+        "mechanisms_real.packed_activations", {**THREADS, "passes": 16}, {"passes": 8},
+        "a thread packs activations, for which backward waits, in half the time", scale(0.5, op="pack"),
+        "pack|aten::*"),
+    "updatehooks_update_third": Pair(
+        "mechanisms_real.updated_in_hooks", {**THREADS, "passes": 18}, {"passes": 6},
+        "a thread updates each parameter that a hook hands over in a third of the time", scale(1 / 3, op="update"),
+        "update|aten::*"),
+    "pickle2_collect_removed": Pair(
+        "mechanisms_real.pickled", {"ranks": 2, "mbit": 4000, "numbers": 60_000}, {"numbers": 0},
+        "predictions are no longer gathered as pickled objects in each second step", remove(op="collect"),
+        "collect|aten::*|c10d::*|gloo:*"),
+    "savethread_third": Pair(
+        "mechanisms_real.saved_by_thread", {**THREADS, "bytes": 1_500_000}, {"bytes": 500_000},
+        "a thread packs a third of the bytes of each third step's weights; the next save waited for it",
+        scale(1 / 3, op="save"), "save|aten::*"),
+    "evaluatesteps_half": Pair(
+        "mechanisms_real.evaluated", {"batches": 6}, {"batches": 3}, "each third step evaluates half as many batches",
+        scale(0.5, op="evaluate"), "evaluate|aten::*"),
+    "parts_two_changes": Pair(
+        "mechanisms_real.accumulated", {"micro": 4, "inspect": True}, {"micro": 3, "inspect": False},
+        "one micro-batch fewer, and gradients are no longer inspected",
+        [*remove(op="part_3"), *remove(backward_of="part_3"), *remove(op="inspect")], "part_*|inspect|aten::*"),
+    "embedding2_normalize_half": Pair(
+        "mechanisms_real.shared_embedding", {"ranks": 2, "mbit": 4000, "passes": 60, "repeats": 4}, {"passes": 30},
+        "rank 0 normalizes in half the time the rows that rank 1 asks for by send and recv",
+        scale(0.5, op="normalize"), "normalize|aten::*"),
+    "computed_shardedupdates2_two_changes": Pair(
+        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 1000, "elements": 60_000, "forward_ms": 14,
+                                       "backward_ms": 24, "update_ms": 12, "computes": True},
+        {"backward_ms": 12, "update_ms": 6}, "backward and updates of shards take half; matrices are multiplied",
+        [*scale(0.5, op="timed::backward"), *scale(0.5, op="timed::update")], f"timed::*|{MM}"),
+    "computed_drain_train_quarter": Pair(
+        "mechanisms_threads.drained", {**THREADS, "train_ms": 160, "upload_ms": 80, "depth": 1, "computes": True},
+        {"train_ms": 40}, "training multiplies a quarter as often; then it waits as a queue is full",
+        scale(0.25, op="timed::train"), f"timed::train|{MM}"),
+    # work that computes, on too few cores
+    "crowdedmerge4_fetch_half": Pair(
+        "mechanisms_threads.merged", {**THREADS, **CROWD, "fetch_ms": [60, 60, 60, 60], "merge_ms": 8, "train_ms": 30},
+        {"fetch_ms": [30, 30, 30, 30]}, "four threads on two cores fetch in half the time; merged as they are done",
+        scale(0.5, op="timed::fetch"), f"timed::fetch|{MM}"),
+    "crowdedreplicas4_forward_half": Pair(
+        "mechanisms_threads.replicas", {**THREADS, **CROWD, "forward_ms": [80, 80, 80, 80]},
+        {"forward_ms": [40, 40, 40, 40]}, "four threads on two cores, which meet at a barrier, take half",
+        scale(0.5, op="timed::forward"), f"timed::forward|{MM}"),
+    "crowdedhogwild3_forward_half": Pair(
+        "mechanisms_threads.hogwild", {**THREADS, **CROWD, "threads": 3, "forward_ms": 90, "update_ms": 20},
+        {"forward_ms": 45}, "three threads on two cores train in half the time and update under a lock",
+        scale(0.5, op="timed::forward"), f"timed::forward|{MM}"),
+    "crowdedranks4_compute_half": Pair(
+        "mechanisms_real.crowded_ranks", {"ranks": 4, "fair": True, "compute_ms": 50, "update_ms": 10},
+        {"compute_ms": 25}, "four ranks on two cores compute half as much", scale(0.5, op="timed::compute"),
+        f"timed::compute|{MM}"),
+    "crowdedranks3_straggler": Pair(
+        "mechanisms_real.crowded_ranks", {"ranks": 3, "fair": True, "compute_ms": 60, "update_ms": 15,
+                                          "slow": {"1": 2.5}}, {"slow": {}},
+        "rank 1 of three on two cores computes no more than the others", FIX, f"timed::compute|{MM}",
+        {"straggler": 1}),
+    "crowdedloader3_train_third": Pair(
+        "mechanisms_real.crowded_loader", {"fair": True, "workers": 3, "passes": 40, "repeats": 9}, {"repeats": 3},
+        "training takes a third beside three loader workers on two cores", scale(1 / 3, op="train"),
+        f"train|aten::*|{LOADER}"),
+    "crowdedloader3_loader_half": Pair(
+        "mechanisms_real.crowded_loader", {"fair": True, "workers": 3, "passes": 160, "repeats": 3}, {"passes": 80},
+        "three loader workers on two cores, which bind, take half", LOADER_HALF, LOADER, LOADS),
+    "evaluatethread2_evaluate_removed": Pair(
+        "mechanisms_real.evaluated_beside", {"ranks": 2, "mbit": 4000, "fair": True, **THREADS, "evaluate": True},
+        {"evaluate": False}, "a thread of rank 0 no longer takes a core from two ranks", remove(op="evaluate"),
+        "evaluate|aten::*", {"straggler": 0}),
+    "crowdedahead2_augment_half": Pair(
+        "mechanisms_real.augmented_ahead", {"ranks": 2, "mbit": 4000, "fair": True, **THREADS, "augment_ms": 60,
+                                            "repeats": 2}, {"augment_ms": 30},
+        "a thread of each of two ranks, which share two cores, augments in half the time",
+        scale(0.5, op="timed::augment"), f"timed::augment|{MM}"),
+    "neighbours2_model_half": Pair(
+        "mechanisms_outside.neighboured", {"fair": True, "neighbours": 2, "embed_ms": 20, "model_ms": 60},
+        {"model_ms": 30}, "the model takes half beside two busy processes on two cores that are not recorded",
+        scale(0.5, op="timed::model"), f"timed::model|{MM}"),
+    "crowdedsplit3_weights_half": Pair(
+        "mechanisms.split_backward", {"ranks": 3, "mbit": 2000, **CROWD, "stage_ms": [8, 8, 8],
+                                      "weights_ms": [16, 16, 16]}, {"weights_ms": [8, 8, 8]},
+        "gradients of weights take half in a pipeline of three ranks on two cores",
+        scale(0.5, op="timed::stage_weights"), f"timed::stage_weights|{MM}"),
+    "crowdedtwolanes2_measure_half": Pair(
+        "mechanisms.two_lanes", {"ranks": 2, "mbit": 2000, **THREADS, **CROWD, "elements": 20_000, "train_ms": 50,
+                                 "measure_ms": 80}, {"measure_ms": 40},
+        "threads that measure take half; with two ranks four threads share two cores",
+        scale(0.5, op="timed::measure"), f"timed::measure|{MM}"),
 }  # fmt: skip
 """The pairs of mechanisms by name."""

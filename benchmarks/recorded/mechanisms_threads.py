@@ -15,7 +15,7 @@ from torch.profiler import record_function
 
 from benchmarks.recorded.job import WARM_UP, Job
 
-ROUNDS_PER_MS = 14_000
+ROUNDS_PER_MS = 26_000
 """Rounds of a Python loop that stand for 1 ms. Chosen: about what one core of a server does; another number makes all
 such loops longer, or all shorter."""
 
