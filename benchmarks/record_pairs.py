@@ -6,9 +6,10 @@ exactly true. Autograd, DistributedDataParallel, fully_shard, loader workers, th
 
 It needs Linux, root (for a network namespace), iproute2 and PyTorch, not htagraph.
 
-Written per pair, into OUTPUT/NAME: `A1` and `B1` with `rank-N.json.gz`, the traces of the first run of each (with `--keep-all` `A2` and so on,
-too); for every run, `A1.steps.json` and so on: when each recorded step of each rank began, µs; `truth.json`: what changed, the
-what-if that says so, what a diff must blame, the straggler of A and the beginning of A's verdict, where there is one.
+Written per pair, into OUTPUT/NAME: `A1` and `B1` with `rank-N.json.gz`, the traces of the first run of each, and with
+`--keep-all` those of every run; for every run, `A1.steps.json` and so on: when each recorded step of each rank began,
+µs; `truth.json`: what changed, the what-if that says so, what a diff must blame, the straggler of A and the beginning
+of A's verdict, where there is one.
 """
 
 from __future__ import annotations
@@ -43,8 +44,12 @@ LIMIT_S = 120
 PRIORITY = 20
 """Real-time priority (1 to 99) of recorded processes. Chosen: any makes them wake up before other work."""
 
-_FIRST = -20
-"""The nice value of Linux that has the most weight."""
+TURN_MS = 4
+"""Milliseconds that a thread has a core for, where threads take turns. Chosen: about what Linux' default scheduler
+gives; its default for real-time turns, 100 ms, is longer than a step."""
+
+_TURNS = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+"""How long real-time turns are. It is of the whole machine, and nothing else has real-time turns as a rule."""
 
 _NEW_NETWORK = 0x40000000
 """CLONE_NEWNET of Linux' sched.h."""
@@ -198,20 +203,18 @@ def run_job(job: str, settings: dict[str, Any], folder: Path) -> None:
 
 
 def before_other_work(*, fair: bool) -> None:
-    """Give this process and its children precedence over other work: real-time, or `fair` among each other.
+    """Give this process and its children real-time precedence over other work, where `fair` in turns.
 
-    Real-time threads run until they wait, however many there are; threads that outnumber the cores share them only
-    under the fair scheduler, as those of jobs do.
+    Real-time threads run until they wait, however many there are. Threads that outnumber the cores share them only in
+    turns, as those of jobs do.
     """
+    policy = os.SCHED_RR if fair else os.SCHED_FIFO
     try:
         if fair:
-            os.setsid()  # a scheduling group of its own, whose weight is raised
-            Path("/proc/self/autogroup").write_text(str(_FIRST), encoding="ascii")
-            os.setpriority(os.PRIO_PROCESS, 0, _FIRST)
-        else:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+            _TURNS.write_text(str(TURN_MS), encoding="ascii")
+        os.sched_setscheduler(0, policy, os.sched_param(PRIORITY))
     except OSError as error:
-        print(f"no precedence over other work ({error}): expect noise", file=sys.stderr)
+        print(f"no real-time scheduling ({error}): expect noise", file=sys.stderr)
 
 
 def limit_network(mbit: float | None) -> None:

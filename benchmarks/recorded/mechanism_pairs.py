@@ -12,7 +12,7 @@ from benchmarks.recorded.pair import FIX, LOADER, LOADER_HALF, LOADS, PYTHON, Pa
 
 THREADS = {"all_threads": True}
 CROWD = {"computes": True, "fair": True}
-"""More threads or ranks are ready than there are cores, and the fair scheduler shares these."""
+"""More threads or ranks are ready than there are cores, which they have in turns."""
 TWO = {"ranks": 2, "mbit": 300}
 THREE = {"ranks": 3, "mbit": 400}
 FOUR = {"ranks": 4, "mbit": 600}
@@ -122,13 +122,14 @@ MECHANISM_PAIRS = {
         "mechanisms.looped", {"ranks": 2, "mbit": 800, "elements": 20_000, "chunk_ms": [7, 7]}, {"mbit": 100},
         "network an eighth as fast; each micro-batch goes twice through both ranks", network(8), NETWORK),
     "shardedupdates2_backward_quarter": Pair(
-        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 160, "elements": 40_000, "forward_ms": 6, "backward_ms": 20,
-                                       "update_ms": 4}, {"backward_ms": 5},
+        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 300, "elements": 20_000, "forward_ms": 5, "backward_ms": 20,
+                                       "update_ms": 3}, {"backward_ms": 5},
         "backward takes a quarter; then the reduce-scatters beside it bind", scale(0.25, op="timed::backward"),
         "timed::backward"),
-    "shardedupdates3_both_changes": Pair(
-        "mechanisms.sharded_updates", {**THREE, "elements": 12_000, "forward_ms": 8, "backward_ms": 12, "update_ms": 5},
-        {"mbit": 100, "update_ms": 2.5}, "network a quarter as fast, and updates of shards take half",
+    "shardedupdates2_both_changes": Pair(
+        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 400, "elements": 12_000, "forward_ms": 7, "backward_ms": 9,
+                                       "update_ms": 6}, {"mbit": 100, "update_ms": 3},
+        "network a quarter as fast, and updates of shards take half",
         [*network(4), *scale(0.5, op="timed::update")], f"{NETWORK}|timed::update"),
     "rotating3_expert_third": Pair(
         "mechanisms.rotating", {**THREE, "many": 6_000, "few": 1_500, "attention_ms": 6, "expert_ms": 30},
@@ -186,26 +187,26 @@ MECHANISM_PAIRS = {
         "the main thread's Python loop takes a third beside another one; matrices are multiplied",
         scale(1 / 3, op="collate"), "collate|tokenize|timed::train"),
     "gil_train_tokenize_removed": Pair(
-        "mechanisms_real.tokenized", {**THREADS, "tokenize_ms": 25}, {"tokenize_ms": 0},
+        "mechanisms_real.tokenized", {**THREADS, "tokenize_ms": 30, "batch": 768}, {"tokenize_ms": 0},
         "a thread no longer runs a Python loop, for which operators of training waited", remove(op="tokenize"),
         "tokenize|aten::*"),
     # work that computes, on free cores
     "packing_thread_half": Pair(
-        "mechanisms_real.packed_activations", {**THREADS, "passes": 16}, {"passes": 8},
+        "mechanisms_real.packed_activations", {**THREADS, "passes": 16, "batch": 1536}, {"passes": 8},
         "a thread packs activations, for which backward waits, in half the time", scale(0.5, op="pack"),
         "pack|aten::*"),
     "updatehooks_update_third": Pair(
-        "mechanisms_real.updated_in_hooks", {**THREADS, "passes": 18}, {"passes": 6},
+        "mechanisms_real.updated_in_hooks", {**THREADS, "passes": 40, "batch": 1024}, {"passes": 13},
         "a thread updates each parameter that a hook hands over in a third of the time", scale(1 / 3, op="update"),
         "update|aten::*"),
     "pickle2_collect_removed": Pair(
-        "mechanisms_real.pickled", {"ranks": 2, "mbit": 4000, "numbers": 60_000}, {"numbers": 0},
+        "mechanisms_real.pickled", {"ranks": 2, "mbit": 4000, "numbers": 200_000, "batch": 768}, {"numbers": 0},
         "predictions are no longer gathered as pickled objects in each second step", remove(op="collect"),
         "collect|aten::*|c10d::*|gloo:*"),
-    "savethread_third": Pair(
-        "mechanisms_real.saved_by_thread", {**THREADS, "bytes": 1_500_000}, {"bytes": 500_000},
-        "a thread packs a third of the bytes of each third step's weights; the next save waited for it",
-        scale(1 / 3, op="save"), "save|aten::*"),
+    "savethread_half": Pair(
+        "mechanisms_real.saved_by_thread", {**THREADS, "passes": 4, "batch": 512}, {"passes": 2},
+        "a thread packs each third step's weights half as often; the next save waited for it",
+        scale(0.5, op="save"), "save|aten::*"),
     "evaluatesteps_half": Pair(
         "mechanisms_real.evaluated", {"batches": 6}, {"batches": 3}, "each third step evaluates half as many batches",
         scale(0.5, op="evaluate"), "evaluate|aten::*"),
@@ -249,14 +250,15 @@ MECHANISM_PAIRS = {
         "rank 1 of three on two cores computes no more than the others", FIX, f"timed::compute|{MM}",
         {"straggler": 1}),
     "crowdedloader3_train_third": Pair(
-        "mechanisms_real.crowded_loader", {"fair": True, "workers": 3, "passes": 40, "repeats": 9}, {"repeats": 3},
+        "mechanisms_real.crowded_loader", {"fair": True, "workers": 3, "passes": 80, "repeats": 18}, {"repeats": 6},
         "training takes a third beside three loader workers on two cores", scale(1 / 3, op="train"),
         f"train|aten::*|{LOADER}"),
     "crowdedloader3_loader_half": Pair(
-        "mechanisms_real.crowded_loader", {"fair": True, "workers": 3, "passes": 160, "repeats": 3}, {"passes": 80},
+        "mechanisms_real.crowded_loader", {"fair": True, "workers": 3, "passes": 200, "repeats": 6}, {"passes": 100},
         "three loader workers on two cores, which bind, take half", LOADER_HALF, LOADER, LOADS),
     "evaluatethread2_evaluate_removed": Pair(
-        "mechanisms_real.evaluated_beside", {"ranks": 2, "mbit": 4000, "fair": True, **THREADS, "evaluate": True},
+        "mechanisms_real.evaluated_beside", {"ranks": 2, "mbit": 4000, "fair": True, **THREADS, "batch": 768,
+                                            "evaluate": True},
         {"evaluate": False}, "a thread of rank 0 no longer takes a core from two ranks", remove(op="evaluate"),
         "evaluate|aten::*", {"straggler": 0}),
     "crowdedahead2_augment_half": Pair(
