@@ -44,12 +44,11 @@ LIMIT_S = 120
 PRIORITY = 20
 """Real-time priority (1 to 99) of recorded processes. Chosen: any makes them wake up before other work."""
 
-TURN_MS = 4
-"""Milliseconds that a thread has a core for, where threads take turns. Chosen: about what Linux' default scheduler
-gives; its default for real-time turns, 100 ms, is longer than a step."""
+FIRST = -20
+"""The nice value of jobs that share cores: the one of Linux that has the most weight."""
 
-_TURNS = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
-"""How long real-time turns are. It is of the whole machine, and nothing else has real-time turns as a rule."""
+_GROUP = Path("/proc/self/autogroup")
+"""Where the nice value of a session is set."""
 
 _NEW_NETWORK = 0x40000000
 """CLONE_NEWNET of Linux' sched.h."""
@@ -203,18 +202,20 @@ def run_job(job: str, settings: dict[str, Any], folder: Path) -> None:
 
 
 def before_other_work(*, fair: bool) -> None:
-    """Give this process and its children real-time precedence over other work, where `fair` in turns.
+    """Give this process and its children precedence over other work: real-time, or `fair` among each other.
 
-    Real-time threads run until they wait, however many there are. Threads that outnumber the cores share them only in
-    turns, as those of jobs do.
+    Real-time threads run until they wait, however many there are. Threads that outnumber the cores share them only
+    under the default scheduler, as those of jobs do.
     """
-    policy = os.SCHED_RR if fair else os.SCHED_FIFO
     try:
         if fair:
-            _TURNS.write_text(str(TURN_MS), encoding="ascii")
-        os.sched_setscheduler(0, policy, os.sched_param(PRIORITY))
+            os.setsid()  # a scheduling group of its own, whose weight is raised
+            _GROUP.write_text(str(FIRST), encoding="ascii")
+            os.setpriority(os.PRIO_PROCESS, 0, FIRST)
+        else:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError as error:
-        print(f"no real-time scheduling ({error}): expect noise", file=sys.stderr)
+        print(f"no precedence over other work ({error}): expect noise", file=sys.stderr)
 
 
 def limit_network(mbit: float | None) -> None:

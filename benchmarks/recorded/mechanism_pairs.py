@@ -2,7 +2,68 @@
 
 | pair | who waits | for whom | through what | bound in A | cores |
 |---|---|---|---|---|---|
-GRID
+| ascompleted_fetch_half | main thread | a pool's threads | `as_completed` | yes | free |
+| ascompleted_both_changes | main thread | a pool's threads | `as_completed`; two changes | yes | free |
+| hedged_primary_third | main thread | the first of two futures | `wait(FIRST_COMPLETED)` | the other one | free |
+| joined2_left_third | main thread | two threads per step | `Thread.join` of both | one; the other binds in B | free |
+| drain_upload_half | main thread | a thread | `Queue.put` on a full queue | yes | free |
+| drain_train_quarter | main thread | a thread | `Queue.put` on a full queue | no | free |
+| drain_both_changes | main thread | a thread | `Queue.put` on a full queue; two changes | no | free |
+| relay3_second_half | main thread | a chain of two threads | `Event` | yes | free |
+| relay3_own_quarter | main thread | a chain of two threads | `Event` | no | free |
+| callbacks_train_quarter | main thread | two pools | callbacks of futures | no | free |
+| callbacks_embed_half | main thread | two pools | callbacks of futures | yes | free |
+| contended_index_half | main thread | a thread | `Lock`, taken in turn | yes | free |
+| dispatch2_score_half | main thread | two threads | two unbounded `SimpleQueue` | yes | free |
+| replicas4_slowest_third | threads | threads | `Barrier` with an action | one; another binds in B | free |
+| replicas4_all_half | threads | threads | `Barrier` with an action | yes | free |
+| hogwild2_update_half | main thread, threads | threads | `Lock` and a bounded queue | yes | free |
+| store3_index_third | ranks | rank 0 | `TCPStore` | yes; the other way in B | free |
+| filestore2_train_half | rank 0 | rank 1 | `FileStore`, which is polled | yes | free |
+| storebarrier4_slow_rank_half | ranks | the last rank | a counter of a `TCPStore` | yes | free |
+| tree4_leaf_half | ranks | ranks | a tree of `send` and `recv` | yes | free |
+| tree4_network_8x | ranks | ranks | a tree of `send` and `recv` | yes | free |
+| monitored3_compute_half | ranks | the last rank | `monitored_barrier` | yes | free |
+| objects3_report_quarter | ranks | rank 0 | objects gathered and broadcast | yes; the other way in B | free |
+| objects3_both_changes | ranks | rank 0 | objects gathered and broadcast; two changes | yes | free |
+| splitbackward3_weights_half | ranks | ranks | 1F1B by `isend`, backward split in two | partly | free |
+| looped2_network_8x | ranks | ranks | interleaved pipeline by `isend` | no | free |
+| shardedupdates2_backward_quarter | ranks | transfers | `reduce_scatter`, `all_gather` over steps | no | free |
+| shardedupdates2_both_changes | ranks | transfers | the same; two changes | partly | free |
+| rotating3_expert_third | ranks | another rank in each step | uneven `all_to_all` | yes | free |
+| twolanes2_train_quarter | main thread | a thread and its group | a future behind a collective | no | free |
+| twolanes2_measure_half | main thread | a thread and its group | a future behind a collective | yes | free |
+| snapshots3_train_third | ranks | a thread of rank 0 | a future, then `barrier`, each third step | no | free |
+| rpc3_lookup_half | ranks | threads of rank 0 | `rpc_async` | yes | free |
+| procpool_train_third | main thread | processes, not recorded | a pool of them: no gain | no: these bind | free |
+| processbarrier_train_third | main thread | a process, not recorded | `multiprocessing.Barrier` | no | free |
+| lockstep_act_third | main thread | a process, not recorded | `multiprocessing.Event`, in turn | yes | free |
+| ticks_train_third | main thread | a process, not recorded | a pipe at a fixed rate: no gain | no: this binds | free |
+| files_train_half | main thread | a process, not recorded | files, polled: no gain | no: this binds | free |
+| unrecorded3_stage_half | ranks | a rank, not recorded | `send` and `recv`: no gain | no: this binds | free |
+| gil2_tokenize_half | main thread | a thread | the interpreter's lock, a bounded queue | yes | the interpreter is not |
+| gil_collate_third | main thread | a thread | the interpreter's lock, a bounded queue | yes | the interpreter is not |
+| gil_train_tokenize_removed | main thread | a thread | the interpreter's lock | yes | the interpreter is not |
+| packing_thread_half | autograd's hooks | a thread | futures in saved tensors | partly | free |
+| updatehooks_update_third | main thread | a thread | gradients' hooks, `wait(ALL_COMPLETED)` | yes | free |
+| pickle2_collect_removed | ranks | rank 0 | `gather_object` each second step | yes | free |
+| savethread_half | main thread | a thread | a future each third step | yes | free |
+| evaluatesteps_half | nobody | nobody | evaluation each third step | - | free |
+| parts_two_changes | nobody | nobody | micro-batches, inspection; two changes | - | free |
+| embedding2_normalize_half | rank 1 | rank 0 | `send` and `recv` of requests and rows | yes | free |
+| computed_shardedupdates2_two_changes | ranks | transfers | the same; two changes | partly | free |
+| computed_drain_train_quarter | main thread | a thread | `Queue.put` on a full queue | no | free |
+| crowdedmerge4_fetch_half | main thread | a pool's threads | `as_completed` | yes | 4 threads for 2 |
+| crowdedreplicas4_forward_half | threads | threads | `Barrier` with an action | yes | 4 threads for 2 |
+| crowdedhogwild3_forward_half | main thread, threads | threads | `Lock` and a bounded queue | yes | 3 threads for 2 |
+| crowdedranks4_compute_half | ranks | ranks | `all_reduce` | yes | 4 ranks for 2 |
+| crowdedranks3_straggler | ranks | a rank | `all_reduce` | yes | 3 ranks for 2 |
+| crowdedloader3_train_third | main thread | loader workers | `DataLoader` | no | 4 processes for 2 |
+| crowdedloader3_loader_half | main thread | loader workers | `DataLoader` | yes | 4 processes for 2 |
+| evaluatethread2_evaluate_removed | ranks | a thread of rank 0 | cores alone | yes | 3 threads for 2 |
+| crowdedahead2_augment_half | main threads | threads | futures, one step ahead | yes | 4 threads for 2 |
+| neighbours2_model_half | main thread | processes, not recorded | cores alone | yes | 3 processes for 2 |
+| crowdedsplit3_weights_half | ranks | ranks | 1F1B by `isend`, backward split in two | partly | 3 ranks for 2 |
 """
 
 from __future__ import annotations
@@ -12,7 +73,7 @@ from benchmarks.recorded.pair import FIX, LOADER, LOADER_HALF, LOADS, PYTHON, Pa
 
 THREADS = {"all_threads": True}
 CROWD = {"computes": True, "fair": True}
-"""More threads or ranks are ready than there are cores, which they have in turns."""
+"""More threads or ranks are ready than there are cores, which they share."""
 TWO = {"ranks": 2, "mbit": 300}
 THREE = {"ranks": 3, "mbit": 400}
 FOUR = {"ranks": 4, "mbit": 600}
@@ -137,7 +198,7 @@ MECHANISM_PAIRS = {
         scale(1 / 3, op="timed::expert"), "timed::expert"),
     "twolanes2_train_quarter": Pair(
         "mechanisms.two_lanes", {**TWO, **THREADS, "elements": 20_000, "train_ms": 52, "measure_ms": 30},
-        {"train_ms": 13}, "training takes a quarter; then a thread that measures and all-reduces in its own group binds",
+        {"train_ms": 13}, "training takes a quarter; then a thread that measures and all-reduces binds",
         scale(0.25, op="timed::train"), "timed::train"),
     "twolanes2_measure_half": Pair(
         "mechanisms.two_lanes", {**TWO, **THREADS, "elements": 20_000, "train_ms": 16, "measure_ms": 52},
@@ -275,10 +336,5 @@ MECHANISM_PAIRS = {
                                       "weights_ms": [16, 16, 16]}, {"weights_ms": [8, 8, 8]},
         "gradients of weights take half in a pipeline of three ranks on two cores",
         scale(0.5, op="timed::stage_weights"), f"timed::stage_weights|{MM}"),
-    "crowdedtwolanes2_measure_half": Pair(
-        "mechanisms.two_lanes", {"ranks": 2, "mbit": 2000, **THREADS, **CROWD, "elements": 20_000, "train_ms": 50,
-                                 "measure_ms": 80}, {"measure_ms": 40},
-        "threads that measure take half; with two ranks four threads share two cores",
-        scale(0.5, op="timed::measure"), f"timed::measure|{MM}"),
 }  # fmt: skip
 """The pairs of mechanisms by name."""

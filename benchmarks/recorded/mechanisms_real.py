@@ -244,7 +244,7 @@ def accumulated(job: Job) -> None:
 
 
 def shared_embedding(job: Job) -> None:
-    """Exchange pickled requests and rows by send and recv: rank 1 asks for rows, which rank 0 looks up and normalizes."""
+    """Exchange pickled requests and rows by send and recv: rank 0 looks up what rank 1 wants."""
     table, net = torch.rand(20_000, 128), perceptron(128, 4)
     for _ in job.steps():
         wanted = torch.zeros(512, dtype=torch.long)
@@ -256,7 +256,7 @@ def shared_embedding(job: Job) -> None:
                     found = torch.nn.functional.normalize(table[wanted + 1], dim=1).tanh()
             dist.send(found, 1)
             with record_function("account"):
-                pickle.loads(pickle.dumps(wanted.tolist() * job.get("numbers", 20)))  # noqa: S301 - its own bytes
+                pickle.loads(pickle.dumps(wanted.tolist() * job.get("numbers", 20)))
         else:
             wanted.random_(10_000)
             dist.send(wanted, 0)
