@@ -10,6 +10,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, coded, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
@@ -18,7 +19,7 @@ from htagraph.whatif.links import Transfers, fitted, link_share
 
 __all__ = [
     "TRANSFER_ERROR", "Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host",
-    "with_unknown_links",
+    "with_unknown_links", "within_host",
 ]  # fmt: skip
 
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
@@ -56,6 +57,8 @@ class Growth(NamedTuple):
     """What moves between two ranks of groups that grow, 10^9 bytes/s; None for as fast as recorded."""
     slower: float = 1.0
     """How many times as slow the links of groups that grow may be."""
+    within: bool = False
+    """Whether the ranks are devices of one host then."""
 
 
 def on_one_host(state: State) -> bool:
@@ -65,15 +68,22 @@ def on_one_host(state: State) -> bool:
     return known and not state.graph.activities.on_device.any()
 
 
-def with_unknown_links(state: State, ranks: float) -> tuple[State, float]:
-    """Return (the state, how many times as slow links of so many ranks may be), with a note if hosts need them.
+def within_host(graph: DependencyGraph, ranks: float) -> bool:
+    """Return whether so many ranks are devices of the one host that all recorded ones share."""
+    on_one = len(set(hosts_of(graph.traces).values())) <= 1
+    return on_one and ranks <= _devices_of_host(graph) and bool(graph.activities.on_device.any())
 
-    A host holds the devices that its recording lists, or the ranks that were recorded on it.
-    """
-    graph, hosts = state.graph, hosts_of(state.graph.traces)
+
+def _devices_of_host(graph: DependencyGraph) -> int:
+    """Return how many devices a host holds: those that its recording lists, or the ranks that were recorded on it."""
     listed = max((len(trace.facts.devices) for trace in graph.traces.values()), default=0)
-    usual, slower = _HOSTS
-    held = max(listed, usual if len(graph.ranks) == 1 else len(graph.ranks))
+    return max(listed, _HOSTS[0] if len(graph.ranks) == 1 else len(graph.ranks))
+
+
+def with_unknown_links(state: State, ranks: float) -> tuple[State, float]:
+    """Return (the state, how many times as slow links of so many ranks may be), with a note if hosts need them."""
+    graph, hosts = state.graph, hosts_of(state.graph.traces)
+    held, slower = _devices_of_host(graph), _HOSTS[1]
     if ranks <= held or len(set(hosts.values())) > 1 or not graph.activities.on_device.any():
         return state, 1.0
     note = f"links between hosts of {held} devices were not recorded: the interval allows for {slower:g} times as slow"
@@ -84,9 +94,9 @@ def longer_transfers(state: State, growth: Growth) -> State:
     """Return the state in which each transfer takes as long as in its group's new size, with what that leaves open.
 
     The part that bytes explain grows as the share of bytes on a rank's link in a ring, as `link_share` says; ranks of
-    one host share its network, whose bytes grow as the number of other ranks. The latency grows as the depth of a tree,
-    log2 p, and on hosts, where gloo's rings take turns, as the number of other ranks. Devices' latency may also stay,
-    or grow as the number of other ranks.
+    one host share its network, whose bytes grow as the number of other ranks. The latency of devices stays as long as
+    they are those of one host, where it may grow as the depth of a tree, log2 p; among hosts it does, and may also stay,
+    or grow as the number of other ranks. On hosts, where gloo's rings take turns, it grows as that number.
     """
     transfers, lag = growth.transfers, state.lag[growth.transfers.edges].astype(np.float64)
     usual, least, most = (lag.copy() for _ in range(3))
@@ -106,8 +116,9 @@ def longer_transfers(state: State, growth: Growth) -> State:
             moves = transfers.moved[rows] * alone_grow * np.where(shares, now[rows], 1) / growth.gb_s
         depth = np.log2(np.maximum(now[rows], 2)) / np.log2(was[rows])
         alone = now[rows] > 1
-        latency = np.where(host[rows] & (op in _RINGS), turns, depth) * alone
-        ends = np.stack([np.ones(len(rows)), depth, turns]) * alone
+        stays = growth.within & ~host[rows]
+        latency = np.where(host[rows] & (op in _RINGS), turns, np.where(stays, 1.0, depth)) * alone
+        ends = np.stack([np.ones(len(rows)), depth, np.where(stays, depth, turns)]) * alone
         error, share = TRANSFER_ERROR * (bytes_grow != 1), share * lag[rows]
         parts = np.where(op in _OF_WHOLES, now[rows] / was[rows], 1.0)
         usual[rows] = share * latency + moves

@@ -11,7 +11,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import ChangeError, State, checked, weighed
 from htagraph.whatif import layout
-from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, with_unknown_links
+from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, with_unknown_links, within_host
 from htagraph.whatif.layout import Axis
 from htagraph.whatif.links import Transfers, transfer_edges, transfers
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
@@ -42,9 +42,9 @@ def scale_ranks(
     A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded, unless its label or what it
     exchanges says that it is tensor or pipeline parallel: if all are, `n` ranks are ``n / R`` replicas that all-reduce
     their gradients. With `data`, `tensor` or `pipeline`, the groups of that axis get this size. Of each transfer, the
-    part that bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``, and the latency
-    grows as the depth of a tree, ``log2 p``. Ranks of one host send through one network: there, transfers grow as
-    ``p - 1``. Each rank's work stays (weak scaling); with `strong`, the ranks share the work that there is.
+    part that bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``. The latency stays
+    among the devices of one host, and grows as the depth of a tree, ``log2 p``, among hosts. Ranks of one host that
+    have no devices send through one network: there, transfers grow as ``p - 1``. Each rank's work stays (weak scaling); with `strong`, the ranks share the work that there is.
 
     Among more ranks, the last rank arrives later: the JOIN of each collective moves by the growth of the expected
     maximum of p normal draws, times the spread of arrivals. How late each rank is on average is taken out of this
@@ -149,6 +149,7 @@ def _grown(
     if growth.gb_s is None and (growth.after > before).any():
         state, slower = with_unknown_links(state, count)
         growth = growth._replace(slower=slower)
+    growth = growth._replace(within=within_host(state.graph, count))
     state = later_joins(state, growth)
     state = layout.with_more_stages(state, axes["pipeline"], share) if "pipeline" in axes else state
     state = longer_transfers(busier_host(state, count), growth)
