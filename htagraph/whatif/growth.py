@@ -95,8 +95,8 @@ def longer_transfers(state: State, growth: Growth) -> State:
 
     The part that bytes explain grows as the share of bytes on a rank's link in a ring, as `link_share` says; ranks of
     one host share its network, whose bytes grow as the number of other ranks. The latency of devices stays as long as
-    they are those of one host, where it may grow as the depth of a tree, log2 p; among hosts it does, and may also stay,
-    or grow as the number of other ranks. On hosts, where gloo's rings take turns, it grows as that number.
+    they are those of one host, where it may also grow as the depth of a tree, log2 p. Among hosts it grows so, and may
+    also stay, or grow as the number of other ranks. On hosts, where gloo's rings take turns, it grows as that number.
     """
     transfers, lag = growth.transfers, state.lag[growth.transfers.edges].astype(np.float64)
     usual, least, most = (lag.copy() for _ in range(3))

@@ -44,7 +44,8 @@ def scale_ranks(
     their gradients. With `data`, `tensor` or `pipeline`, the groups of that axis get this size. Of each transfer, the
     part that bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``. The latency stays
     among the devices of one host, and grows as the depth of a tree, ``log2 p``, among hosts. Ranks of one host that
-    have no devices send through one network: there, transfers grow as ``p - 1``. Each rank's work stays (weak scaling); with `strong`, the ranks share the work that there is.
+    have no devices send through one network: there, transfers grow as ``p - 1``. Each rank's work stays (weak scaling);
+    with `strong`, the ranks share the work that there is.
 
     Among more ranks, the last rank arrives later: the JOIN of each collective moves by the growth of the expected
     maximum of p normal draws, times the spread of arrivals. How late each rank is on average is taken out of this
