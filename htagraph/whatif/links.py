@@ -26,8 +26,8 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
 __all__ = [
-    "MIN_SIZE_RATIO", "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "may_overlap",
-    "refuse_without_transfers", "time_from_sharing",
+    "MIN_SIZE_RATIO", "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "link_transfers",
+    "may_overlap", "refuse_without_transfers", "time_from_sharing",
     "transfer_edges", "transfers", "with_shared_link", "without_core",
 ]  # fmt: skip
 

@@ -11,10 +11,12 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import ChangeError, State, checked, weighed
 from htagraph.whatif import layout
+from htagraph.whatif.fixed_parts import fixed_parts
 from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, with_unknown_links, within_host
 from htagraph.whatif.layout import Axis
 from htagraph.whatif.links import Transfers, transfer_edges, transfers
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
+from htagraph.whatif.rates import split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -93,7 +95,7 @@ def scale_ranks(
     _refuse_others(sizes, _USES[axis])
     if size == 1:
         return state
-    state = layout.with_shared_work(state, 1 / size, optimizer=axis != "data") if strong else state
+    state = layout.with_shared_work(state, 1 / size, axis) if strong else state
     rate = sizes.get("bandwidth_gb_s")
     if axis == "data":
         state = with_gradients_exchanged(state, size, rate, sizes.get("gradients_mb"))
@@ -218,9 +220,8 @@ def _shared(state: State, job: Transfers, factor: float, axis: Axis, grows: Arra
     """
     others = ~grows & np.array([axis == "data" or op != "send_recv" for op in job.matches.op], np.bool_)
     rows = job.edges[others[job.collective] & (state.lag[job.edges] > 0)]
-    return layout.with_shared_work(
-        weighed(state, rows, np.rint(state.lag[rows] * factor)), factor, optimizer=axis != "data"
-    )
+    lag = split(state.lag[rows], fixed_parts(state.graph).usual[rows]).at(factor)
+    return layout.with_shared_work(weighed(state, rows, np.rint(lag)), factor, axis)
 
 
 def _whole(value: float, what: str) -> int:
