@@ -22,11 +22,11 @@ from htagraph.core.computing import rows_where
 from htagraph.core.intervals import length, union
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
+from htagraph.graph.evidence.accept import Ends
 from htagraph.graph.evidence.calls import Calls, entries_of, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
-    Ends,
     Hypothesis,
     Plausible,
     Returns,

@@ -18,10 +18,10 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, joined, marked
 from htagraph.core.kinds import ActivityKind, Provenance
+from htagraph.graph.evidence.accept import Ends
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
 from htagraph.graph.evidence.waits import (
     Answer,
-    Ends,
     Hypothesis,
     Ordered,
     Plausible,
