@@ -90,32 +90,47 @@ def behind_ends(ends: Ends, moment: Array, idle: Array, longest: int) -> Odds:
     return np.array(odds)
 
 
-def as_own_work(lasts: Array, until: Array, longest: int, *, fitted: bool) -> Odds:
+def as_own_work(
+    lasts: Array,
+    until: Array,
+    longest: int,
+    *,
+    fitted: bool,
+    possible: Array | bool = True,
+) -> Odds:
     """Return the odds of pauses of a role that end where some work does, against work of the thread's own.
 
     Such work ends anywhere within its length; or it lasts about as long as a pause before it. Where all are equally
     long, and so is the work, one agreement means all.
 
     Args:
-        lasts: how long each pause lasts, in their order, ns.
+        lasts: how long each pause lasts, in their order, ns. Of many pauses, some are looked at, evenly spread.
         until: how long after the beginning of each pause the work ends, ns.
         longest: the longest reach, ns.
         fitted: whether `until` follows from the other pauses: then the first one tells nothing by itself.
+        possible: which pauses may have waited for the work, whatever the reach.
     """
-    sample = slice(None, None, -(-len(lasts) // LIMITS.tested))
+    sample = slice(None, None, max(1, -(-len(lasts) // LIMITS.tested)))
+    possible = np.broadcast_to(possible, len(lasts))[sample]
     lasts, until = lasts[sample], until[sample]
-    apart = np.abs(lasts - until)
-    before = np.tril(np.abs(lasts - until[:, None]), -1) + np.triu(np.full((len(lasts), len(lasts)), np.inf))
-    number = np.maximum(1, np.arange(len(lasts)))
-    alike = np.array([(before <= reach).sum(axis=1) / number for reach in _reaches(longest)])
+    reaches = _reaches(longest)
+    alike = _alike_before(lasts, until, reaches)
     odds = []
-    for place, reach in enumerate(_reaches(longest)):
+    for place, reach in enumerate(reaches):
         anywhere = 2 * reach / np.maximum(1, lasts)
-        wider = reach / np.array(_reaches(longest)[place:])
+        wider = reach / np.array(reaches[place:])
         chance = np.maximum(anywhere, (alike[place:] * wider[:, None]).max(axis=0))
-        odds.append(np.where(apart <= reach, 1 / np.minimum(1, chance), 0))
+        agrees = possible & (np.abs(lasts - until) <= reach)
+        odds.append(np.where(agrees, 1 / np.minimum(1, chance), 0))
         odds[-1][: int(fitted)] = 1
     return np.array(odds)
+
+
+def _alike_before(lasts: Array, until: Array, reaches: list[int]) -> Array:
+    """Return by reach, for each pause, the share of those before it that would have ended so near its work, too."""
+    count = np.arange(len(lasts))
+    apart = np.where(count < count[:, None], np.abs(lasts - until[:, None]), np.iinfo(np.int64).max)
+    return np.array([(apart <= reach).sum(axis=1) / np.maximum(1, count) for reach in reaches])
 
 
 def median_of_others(values: Array) -> Array:
@@ -162,7 +177,7 @@ def ratio(*hypotheses: Odds) -> tuple[float, float]:
     return most + float(np.log(weight.sum())), float((weight * _SHARES).sum() / weight.sum())
 
 
-def confidence(*hypotheses: Odds, rare: float = _RARE) -> int:
+def confidence(*hypotheses: Odds, alternatives: float = 1, natural: bool = False) -> int:
     """Return how surely a candidate releases a wait of a role, percent, a rung of `Confidence`; 0 if not accepted.
 
     That is how likely the role waits for the candidate, times the share of its waits that do. It is accepted where this
@@ -170,8 +185,9 @@ def confidence(*hypotheses: Odds, rare: float = _RARE) -> int:
 
     Args:
         hypotheses: what `ratio` takes.
-        rare: so many candidates stand for one that is a wait.
+        alternatives: in how many ways else the waits may have agreed with the candidate, or with another one like it.
+        natural: whether a wait is as likely as not before times are looked at: nothing else takes so long.
     """
     log, share = ratio(*hypotheses)
-    sure = 100 * share / (1 + rare * np.exp(-log))
+    sure = 100 * share * np.exp(-np.logaddexp(0, np.log((1 if natural else _RARE) * alternatives) - log))
     return int(max((rung for rung in Confidence if Confidence.EVEN <= rung <= min(sure, Confidence.SEEN)), default=0))

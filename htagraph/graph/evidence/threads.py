@@ -227,7 +227,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
         return None
     start, idle = takes.start[rows[waited]], takes.idle[rows[waited]]
     name, last = _what(job, made.row), made.last(start)[:, None] - np.arange(LIMITS.nearest_ends)
-    best: tuple[float, float, _Link] | None = None
+    found: list[tuple[int, float, _Link]] = []
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = made.take(name == each)
         odds = behind_ends(of_name, start, idle, LIMITS.turn_ns)
@@ -236,10 +236,12 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
             woken = np.flatnonzero(odds[-1])
             by = of_name.last(start[woken])
             delay = float(np.median(start[woken] - of_name.time[by]))
-            # a thread that waits for several goes on behind the last one
-            found = (len(woken), -delay, _Link(takes, rows, of_name.row, waited[woken], by, sure))
-            best = max(best, found, key=lambda of: of[:2]) if best else found
-    return best[2] if best else None
+            found.append((len(woken), -delay, _Link(takes, rows, of_name.row, waited[woken], by, sure)))
+    if not found:
+        return None
+    # a thread that waits for several goes on behind the last one, as surely as any of them shows
+    most, _, link = max(found, key=lambda of: of[:2])
+    return link._replace(sure=max(other.sure for count, _, other in found if count == most))
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
