@@ -4,8 +4,7 @@ A hypothesis names, for each wait of a site, a position in the order of calls (a
 itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
 that work refutes the hypothesis. A wait that ended right after that work, and that nothing else explains, supports it.
 All inferred waits for device work go this way: a site, its candidates (which differ), `support`, and a confidence.
-Where nothing says what was asked for, anything on another lane may have released a wait: `Ends` lists it, for threads,
-devices and ranks alike, and says how likely a moment follows an end by chance.
+Where nothing says what was asked for, anything on another lane may have released a wait: `accept` says how surely.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Events
 
 __all__ = [
-    "Answer", "AwaitRows", "Ends", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back",
+    "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back",
     "returns", "returns_by_rank", "start_window", "support", "unresolved_waits",
 ]  # fmt: skip
 
@@ -130,42 +129,6 @@ def support(end: Array, over: Array, free: Array, window: Array | int, tolerance
     """
     possible = end <= over + tolerance
     return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)
-
-
-class Ends(NamedTuple):
-    """The ends of some activities, in order: each may have released what went on right behind it."""
-
-    row: Ints
-    """The activities, by their end."""
-    time: Ints
-    """When they ended, ns."""
-
-    @staticmethod
-    def of(rows: Array, time: Array) -> Ends:
-        """Return the ends of some activities, at some times (ns)."""
-        return Ends(rows, time).take(np.argsort(time, kind="stable"))
-
-    def take(self, rows: Array) -> Ends:
-        """Return some of the ends, by mask or in their order."""
-        return Ends(self.row[rows], self.time[rows])
-
-    def last(self, moment: Array) -> Ints:
-        """Return the place of the last end up to each moment (ns), or -1."""
-        return np.searchsorted(self.time, moment, side="right") - 1
-
-    def between(self, since: Array, until: Array) -> Mask:
-        """Return whether any end lies behind a moment and up to another one, ns."""
-        return self.last(until) > self.last(since)
-
-    def chance(self, since: Array, until: Array, reach: int, least: Array | int = 0) -> Array:
-        """Return the share of each time, at least `least` ns of it, that is at most `reach` ns behind an end in it.
-
-        So likely a moment seems to be released by chance.
-        """
-        near = np.zeros(len(self.time) + 1, np.int64)  # up to each end; behind the last one comes none
-        np.cumsum(np.minimum(np.diff(self.time, append=np.iinfo(np.int64).max), reach), out=near[1:])
-        covered = near[self.last(until) + 1] - near[self.last(since) + 1]
-        return np.minimum(1, np.maximum(covered, least) / np.maximum(1, until - since))
 
 
 def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
