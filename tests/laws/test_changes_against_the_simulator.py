@@ -69,7 +69,7 @@ def test_another_network(latency: float | None, bandwidth: float | None) -> None
     assert error(job, lambda s: s.network(latency_us=latency, bandwidth_gb_s=bandwidth), truth) <= 0.005
 
 
-SIZES = {
+SIZES: dict[str, dict[str, float]] = {
     "buckets of two sizes": {"layers": 3, "buckets": 2},
     "tensor and data": {"tp": 2, "ranks": 4, "network_gb_s": 40.0},
 }
