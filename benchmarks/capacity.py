@@ -328,9 +328,9 @@ def devices(asked: argparse.Namespace) -> None:
     print("training:", said(table[training]))
     for device, part in table.groupby("to"):
         print(f"to {device}:", said(part))
-    for (before, device), part in table.groupby(["from", "to"]):
+    for both, part in table.groupby(["from", "to"]):
         if asked.each:
-            print(f"{before} to {device}:", said(part), f"bias {part['error'].median():+.1%}")
+            print(f"{both}:", said(part), f"bias {part['error'].median():+.1%}")
     print(pd.DataFrame(swapped(asked.folder)).to_string(index=False))
 
 

@@ -139,7 +139,7 @@ def _resized_work(kind: Array, time: Array, work: KernelWork, then: KernelWork, 
         parts, spread = _fit(before[alike_kind], time[alike_kind], alike[alike_kind], passes=1 + number % 2)
         fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time[alike_kind].min()))
         columns[:, rows] = _scaled(time[rows], before[rows] * parts, after[rows] * parts, fill[rows], fit_of)
-    return _Resized(*columns, changed)
+    return _Resized(columns[0], columns[1], columns[2], changed)
 
 
 def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> Array:

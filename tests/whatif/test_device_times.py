@@ -21,7 +21,8 @@ def kernels(
     place = PRECISIONS.index(precision) if precision else -1
     flags = np.array([product]), np.array([unknown])
     columns: list[Any] = [np.array([time_us * 1000]), *flags, *numbers, np.array([place]), np.array([False])]
-    return Kernels(*columns, np.array([warps]))
+    columns += [np.array([warps])]
+    return Kernels(*columns)
 
 
 ANY = st.fixed_dictionaries(
