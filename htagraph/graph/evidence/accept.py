@@ -20,7 +20,21 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["Ends", "Odds", "as_own_work", "behind_ends", "confidence", "median_of_others", "ratio"]
+__all__ = [
+    "_RARE",
+    "Ends",
+    "Odds",
+    "as_own_work",
+    "behind_ends",
+    "confidence",
+    "is_refuted",
+    "likely",
+    "median_of_others",
+    "of_recorded",
+    "ratio",
+    "rung",
+    "support",
+]
 
 _SHARES = (np.arange(20) + 0.5) / 20
 """Shares of a role's waits that a candidate may have released, none likelier than another before it is looked at."""
@@ -189,5 +203,55 @@ def confidence(*hypotheses: Odds, alternatives: float = 1, natural: bool = False
         natural: whether a wait is as likely as not before times are looked at: nothing else takes so long.
     """
     log, share = ratio(*hypotheses)
-    sure = 100 * share * np.exp(-np.logaddexp(0, np.log((1 if natural else _RARE) * alternatives) - log))
-    return int(max((rung for rung in Confidence if Confidence.EVEN <= rung <= min(sure, Confidence.SEEN)), default=0))
+    return rung(100 * share * likely(log, alternatives if natural else _RARE * alternatives), Confidence.SEEN)
+
+
+def likely(log: float, candidates: float) -> float:
+    """Return how likely a candidate is the one of so many that is a wait, given the logarithm of its ratio."""
+    return float(np.exp(-np.logaddexp(0, np.log(candidates) - log)))
+
+
+def rung(percent: float, most: Confidence) -> int:
+    """Return the highest rung of `Confidence` up to a percentage and to `most`; 0 below `Confidence.EVEN`."""
+    rungs = (each for each in Confidence if Confidence.EVEN <= each <= min(percent, most))
+    return int(max(rungs, default=0))
+
+
+def of_recorded(over: Array, free: Array, end: Array, window: int, tolerance: int) -> tuple[Odds, Mask]:
+    """Return (the odds of recorded waits for some work against any moment of their length, which ones it explains).
+
+    A call waits for work of a device, and how soon it returns at most was measured. One that took visibly long though
+    the work was over, or returned long after it, did not wait for it.
+
+    Args:
+        over: when each wait was over, ns.
+        free: when it would have been if it had waited for nothing, ns.
+        end: when the work ended, ns.
+        window: the longest reach, ns.
+        tolerance: by the errors of clocks, a wait may seem to end so long before the work, ns.
+    """
+    _, explained = support(end, over, free, window, tolerance)
+    lasts = over - free
+    visible = lasts > LIMITS.tick_ns
+    odds = []
+    for reach in _reaches(window):
+        chance = np.minimum(1, (reach + tolerance) / np.maximum(1, lasts))
+        agrees = explained & (over - end <= reach)
+        odds.append(np.where(agrees, 1 / chance, np.where(visible, 0.0, 1.0)))
+    return np.array(odds), explained
+
+
+def support(end: Array, over: Array, free: Array, window: Array | int, tolerance: Array | int) -> tuple[Mask, Mask]:
+    """Return (which waits can have been for some work, which waits that work explains).
+
+    A wait that was over before the end of the work refutes it, where the errors of clocks are less than `tolerance`. A
+    wait that was over right behind the work, at most `window` later, and would have ended sooner without it (at `free`,
+    if it had waited for nothing), supports it. Times are in ns.
+    """
+    possible = end <= over + tolerance
+    return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)
+
+
+def is_refuted(possible: Mask) -> bool:
+    """Return whether more waits of a role were over before the work ended than damaged records do."""
+    return bool(np.count_nonzero(possible) < (1 - LIMITS.damaged) * len(possible))

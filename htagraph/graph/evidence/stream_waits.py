@@ -18,20 +18,10 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, joined, marked
 from htagraph.core.kinds import ActivityKind, Provenance
-from htagraph.graph.evidence.accept import Ends
+from htagraph.graph.evidence.accept import Ends, support
 from htagraph.graph.evidence.awaited_in_order import behind_the_next, in_order_of_launch, launches_of_collectives
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
-from htagraph.graph.evidence.waits import (
-    Answer,
-    Hypothesis,
-    Ordered,
-    Plausible,
-    Site,
-    best,
-    records_back,
-    start_window,
-    support,
-)
+from htagraph.graph.evidence.waits import Answer, Hypothesis, Ordered, Plausible, Site, best, records_back, start_window
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "stream_waits"]

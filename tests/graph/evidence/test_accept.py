@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from htagraph import EdgeKind
 from htagraph.core.arrays import Array
-from htagraph.graph.evidence.accept import Ends, as_own_work, behind_ends, confidence, median_of_others, ratio
+from htagraph.graph.evidence.accept import (
+    Ends,
+    as_own_work,
+    behind_ends,
+    confidence,
+    is_refuted,
+    median_of_others,
+    of_recorded,
+    ratio,
+)
 from htagraph.graph.tolerances import LIMITS
 from tests.oracles import edges_by_name
 from tests.strategies import OTHER, Json, load, op
@@ -118,6 +127,27 @@ def test_pauses_that_end_with_work_of_any_length_wait_for_it(seed: int, count: i
     until = draw.integers(1_000_000, 20_000_000, count)
     lasts = until + draw.integers(0, late_ns, count)
     assert confidence(as_own_work(lasts, until, int(lasts.max()), fitted=False)) >= 70
+
+
+@given(SEEDS, st.integers(3, 40))
+@settings(max_examples=20)
+def test_recorded_waits_are_for_work_that_they_end_with_and_hardly_ever_for_other_work(seed: int, count: int) -> None:
+    draw = np.random.default_rng(seed)
+    free = np.arange(count) * 50_000_000
+    over = free + draw.integers(1_000_000, 20_000_000, count)
+    awaited, explained = of_recorded(over, free, over - draw.integers(0, 19_000, count), 20_000, 2_000)
+    assert explained.all()
+    assert ratio(awaited)[0] > np.log(100)
+    accepted = 0
+    for _ in range(TRIALS):
+        beside = free + draw.integers(0, over - free)
+        accepted += ratio(of_recorded(over, free, beside, 20_000, 2_000)[0])[0] > np.log(10)
+    assert accepted <= TRIALS / 10
+
+
+def test_work_that_ends_after_a_wait_is_over_refutes_it_but_for_damaged_records() -> None:
+    assert not is_refuted(np.arange(200) > 0)
+    assert is_refuted(np.arange(200) > 2)
 
 
 def test_many_waits_tell_as_much_as_a_sample_of_them() -> None:
