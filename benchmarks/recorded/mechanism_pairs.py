@@ -183,8 +183,8 @@ MECHANISM_PAIRS = {
         "mechanisms.looped", {"ranks": 2, "mbit": 800, "elements": 20_000, "chunk_ms": [7, 7]}, {"mbit": 100},
         "network an eighth as fast; each micro-batch goes twice through both ranks", network(8), NETWORK),
     "shardedupdates2_backward_quarter": Pair(
-        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 300, "elements": 20_000, "forward_ms": 5, "backward_ms": 20,
-                                       "update_ms": 3}, {"backward_ms": 5},
+        "mechanisms.sharded_updates", {"ranks": 2, "mbit": 160, "elements": 40_000, "forward_ms": 6, "backward_ms": 20,
+                                       "update_ms": 4}, {"backward_ms": 5},
         "backward takes a quarter; then the reduce-scatters beside it bind", scale(0.25, op="timed::backward"),
         "timed::backward"),
     "shardedupdates2_both_changes": Pair(
