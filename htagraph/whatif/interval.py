@@ -16,6 +16,7 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
+from htagraph.whatif.run_spread import SHARED, run_spread
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -27,15 +28,6 @@ __all__ = [
 
 _QUANTILE = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
-_RUN_SPREAD = 0.004
-"""Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
-of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
-%."""
-_SHARED = 0.5
-"""Share of the spread of steps that all steps of a run have in common, so that no number of steps averages it out:
-where memory lies, how fast the machine is that minute. Measured on 64 jobs of two to four runs each, half of which
-compute and half of which sleep: runs vary by 0.4 and 0.9 of the spread of their steps in the median. Doubled, intervals
-are up to twice as wide."""
 _UNKNOWN_STEP_SPREAD = 0.024
 """Relative standard deviation of a step, where fewer than three were recorded, which do not show it. Measured: with it,
 the interval holds nine of ten differences of two steps, of 13 recordings of jobs on GPUs with three to six steps (their
@@ -83,11 +75,11 @@ _TELLING: Final = {
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
-    "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
+    "quantile": _QUANTILE, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
     "max_period": _MAX_PERIOD, "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
-"""The constants above by name, for those who compute the same interval elsewhere."""
+"""The constants above by name, for those who compute the same interval elsewhere; `run_spread` is the job's own."""
 
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
@@ -181,7 +173,7 @@ def interval(
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
     if before > 0 and after > 0:
         ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
-    chance = spread(recorded / predicted, steps)
+    chance = spread(recorded / predicted, steps, run_spread(baseline))
     ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
     low, high = min(ratios)[0], max(ratios)[0]
     widest = max(ratios, key=lambda each: abs(each[0]))
@@ -230,10 +222,13 @@ def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> f
 _EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[Sharing, float]] = WeakKeyDictionary()
 
 
-def spread(speedup: float, steps: Array) -> float:
-    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone."""
+def spread(speedup: float, steps: Array, of_runs: float) -> float:
+    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone.
+
+    `steps` are the predicted times of steps, ns, and `of_runs` is the job's `run_spread`.
+    """
     effect = _EFFECT_SPREAD * abs(math.log(speedup))
-    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * math.hypot(_RUN_SPREAD, effect))
+    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * math.hypot(of_runs, effect))
 
 
 def _of_mean(steps: Array) -> float:
@@ -250,7 +245,7 @@ def _of_mean(steps: Array) -> float:
         if groups < (2 if size == 1 else _MIN_GROUPS):
             break
         means = steps[: groups * size].reshape(groups, size).mean(axis=1)
-        apart = math.hypot(1 / math.sqrt(groups), _SHARED)
+        apart = math.hypot(1 / math.sqrt(groups), SHARED)
         error = math.sqrt(2) * apart * float(np.std(means, ddof=1) / np.mean(means))  # of this mean and another's
         widths.append(_student(groups - 1) * error)
     if not widths:

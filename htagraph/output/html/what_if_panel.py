@@ -29,6 +29,7 @@ from htagraph.whatif.contracted_readings import Reading, contracted_readings, sh
 from htagraph.whatif.interval import CONSTANTS
 from htagraph.whatif.options import CHANGES, criteria, criteria_text
 from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.run_spread import run_spread
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["Slider", "Start", "sliders", "starts", "what_if_section"]
@@ -219,7 +220,8 @@ def _header(
     ]  # fmt: skip
     cadence = cadence_of(outcome.baseline)
     return {
-        "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
+        "inputs": list(inputs), "jobs": jobs, "words": _WORDS,
+        "constants": {**CONSTANTS, "run_spread": run_spread(outcome.baseline)},
         "recorded": {
             "makespan": outcome.baseline_ns, "step": outcome.baseline_step_ns, "steps": outcome.baseline_steps_ns,
         },
