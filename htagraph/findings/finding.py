@@ -18,6 +18,7 @@ from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, shortened, time_text
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import duration_ns, regular_steps
+from htagraph.whatif.time_taken import most_per_usual_steps
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -279,10 +280,17 @@ def saved_claim(
 
 
 def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
-    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that."""
-    us, (low, high), before = usual_us(outcome), interval_us(outcome), outcome.baseline
+    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that.
+
+    No interval reaches beyond the time that the change takes away in these steps.
+    """
+    us = usual_us(outcome)
+    low, high = interval_us(outcome)
+    before = outcome.baseline
     part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
-    return us, (min(us, low * part), min(max(us, high * part), duration_ns(before, before.time) / 1000))
+    taken = most_per_usual_steps(before, outcome.state)
+    most = min(duration_ns(before, before.time), taken) / 1000
+    return us, (min(us, low * part), max(us, min(high * part, most)))
 
 
 def most_saved_in(outcome: Outcome) -> int | None:

@@ -159,7 +159,7 @@ class BestChanges:
 
 def _doubt(outcome: Outcome) -> list[str]:
     """Return why another run may save more or less, if much more or less; the interval is that of the recorded run."""
-    if outcome.notes == outcome.state.notes:
+    if not outcome.doubts:
         return []
     cause = outcome.interval_cause
     more = f"a recording {telling(outcome.baseline, cause)} shows more"

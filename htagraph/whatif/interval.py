@@ -17,13 +17,15 @@ from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
 from htagraph.whatif.run_spread import SHARED, run_spread
+from htagraph.whatif.time_taken import possible_savings
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "telling",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
+    "telling",
 ]  # fmt: skip
 
 _QUANTILE = 1.645
@@ -37,6 +39,10 @@ _EFFECT_SPREAD = 0.04
 (caches, allocations, Python around it). Measured on 60 pairs of recordings whose change saves or costs more than a
 tenth: errors are 2 % of the effect in the median and 7.5 % at the 90th percentile, with the spread of runs in them.
 Doubled, the interval of a change that saves a third of a job grows from ± 3 % to ± 5 %."""
+_UNDER_LOAD = 0.25
+"""How much longer the same work may take where a device or core no longer pauses, times the share of the time that it
+paused. Source: boost clocks of recent devices are up to 500 of 1,980 MHz above those at their power limit. Doubled, a
+ceiling of twice the speed has a lower end that is 20 % off, not 11 %."""
 _MAX_PERIOD = 3
 """The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
 longer one. Doubled, long recordings with a pattern of up to 6 steps have narrower intervals."""
@@ -49,6 +55,8 @@ to how much runs of one job differ. Doubled, a prediction between 9 % slower and
 _VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
+_MOST_TIMES = 1000.0
+"""The largest speedup that has an interval. Chosen: what takes no time has no ratio. Doubled, nothing changes."""
 _TIMES_NEARER = 4
 """A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
 Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
@@ -58,10 +66,12 @@ UNKNOWN_SHARING: Final = "how transfers share links is not known"
 UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
+SLOWER_UNDER_LOAD: Final = "work that no longer pauses may take longer than recorded"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
 _TELLING: Final = {
     UNKNOWN_SHARING: "in which transfers do not overlap",
     STEPS_AHEAD: "of the job with shorter steps",
+    SLOWER_UNDER_LOAD: "of the changed job",
     UNKNOWN_SPREAD: "of more steps",
     "steps differ": "of more steps",
     "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
@@ -77,6 +87,7 @@ _TELLING: Final = {
 CONSTANTS: Final = {
     "quantile": _QUANTILE, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
+    "under_load": _UNDER_LOAD, "slower_under_load": SLOWER_UNDER_LOAD,
     "max_period": _MAX_PERIOD, "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
 """The constants above by name, for those who compute the same interval elsewhere; `run_spread` is the job's own."""
@@ -132,9 +143,10 @@ def interval(
     The prediction is (the makespan, the time of each step), ns; `moves` is whether any moment is another one than
     recorded, and `runs` the job in runs where these are known.
 
-    The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
-    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNEXPLAINED_PAUSES` (which vanish, also before the
-    change) and `STEPS_AHEAD`.
+    The two are added as independent errors. A ceiling is one-sided: it is off only by what makes it smaller. Of the
+    recorded run, a change that takes time away saves at least nothing and at most that time. Where no moment changes in
+    any reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
+    `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
@@ -170,20 +182,43 @@ def interval(
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
     ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
+    shortest = min([predicted, *(other for _, (other, _) in lengths if other > 0)])
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
+    ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
+    if state.ceilings:
+        ratios.append((_under_load(speedup), SLOWER_UNDER_LOAD))
+    of_run = ratios.copy()
     if before > 0 and after > 0:
         ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
-    chance = spread(recorded / predicted, steps, run_spread(baseline))
-    ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
-    low, high = min(ratios)[0], max(ratios)[0]
+        left = recorded - (before - after)  # the recorded run has its pauses, whatever the change saves beside them
+        of_run.append((math.log(predicted / max(left, predicted / _MOST_TIMES)), UNEXPLAINED_PAUSES))
+    effect = _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup))
+    chance = spread(speedup, steps, run_spread(baseline))
     widest = max(ratios, key=lambda each: abs(each[0]))
     by_chance = "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
     cause = widest[1] if abs(widest[0]) > chance else by_chance
-    next_run, same_run = (
-        (speedup * math.exp(low - each), speedup * math.exp(high + each))
-        for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
+    upward = _without_effect(chance, effect) if state.ceilings else chance
+    low, high = min(ratios)[0], max(ratios)[0]
+    least, most = min(of_run)[0], max(of_run)[0]
+    next_run = speedup * math.exp(low - chance), speedup * math.exp(high + upward)
+    same_run = speedup * math.exp(least - effect), speedup * math.exp(most + effect * (not state.ceilings))
+    ends = possible_savings(baseline, state, recorded - shortest)
+    if ends is None or links.may_share:
+        return Interval(*next_run, cause, same_run)
+    slowest, fastest = recorded / max(recorded - ends[0], 1.0), recorded / max(recorded - ends[1], 1.0)
+    return Interval(
+        *next_run, cause, (max(same_run[0], min(slowest, speedup)), min(same_run[1], max(fastest, speedup)))
     )
-    return Interval(*next_run, cause, same_run)
+
+
+def _under_load(speedup: float) -> float:
+    """Return the logarithm by which a ceiling is missed where other work is slower without pauses; 0 for no gain."""
+    return -math.log1p(_UNDER_LOAD * (1 - 1 / speedup)) if speedup > 1 else 0.0
+
+
+def _without_effect(chance: float, effect: float) -> float:
+    """Return the half width of an interval, in logarithms, without how far an effect may be off."""
+    return math.sqrt(max(chance**2 - effect**2, 0.0))
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:

@@ -105,9 +105,17 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the prediction, such as that it is an extrapolation, or what the recording cannot tell."""
+        """Notes on the prediction: that it is an extrapolation, why nothing changes, what the recording cannot tell."""
+        from htagraph.whatif.no_effect import why_no_effect
+
+        why = why_no_effect(self)
+        return (*self.state.notes, *([why] if why else []), *self.doubts)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the recording cannot tell, and which recording would; empty where nobody needs to know."""
         if not self._interval.too_wide:
-            return self.state.notes
+            return ()
         from htagraph.whatif.interval import telling
 
         low, high, cause, _ = self._interval
@@ -116,7 +124,7 @@ class Outcome:
         doubt = f"the recording cannot tell{' how much' * (not low < 1 < high)}" if wider else "known only roughly"
         note = f"{doubt}: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}"
         note += f"; the prediction is nearly the {end} case" if end else ""
-        return (*self.state.notes, f"{note}; a recording {telling(self.baseline, cause)} shows more")
+        return (f"{note}; a recording {telling(self.baseline, cause)} shows more",)
 
     @property
     def baseline_ns(self) -> int:

@@ -52,7 +52,8 @@ def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < ROUNDING:
         was = "" if new == old else f", not {old}"
-        why = "" if after.state.scaled[0] != 1 else ": hardly anything waits for what was changed"
+        is_same = after.makespan_ns == after.baseline_ns or after.state.scaled[0] != 1  # a note says why
+        why = "" if is_same else ": hardly anything waits for what was changed"
         return f"The job would take as long as before ({new}{was}){why}."
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."

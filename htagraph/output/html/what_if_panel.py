@@ -71,7 +71,7 @@ _WORDS = {
     "missing": "The interval is not whole; the command gives all of it. Not in it:",
 }
 _DEFINITIONS = (
-    "Usual step: the median from step to step, without first steps that warm up. As fast: the recorded makespan "
+    "Usual step: the mean of regular steps, none of which warms up or is odd. As fast: the recorded makespan "
     "over the predicted one. 90 %: the interval of hg.what_if, which has other readings of the same recording (waits "
     "that are not certain or not shown, pauses that nothing explains, a loader that may not keep up) and chance; for "
     "steps, the interval of the speedup applied to the usual step. Critical path: the longest chain of work and waits "
@@ -125,7 +125,7 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
             left_out.append(f"Not here, to keep the page small: {start.name}: {' '.join(start.option)}")
             continue
         jobs.append({
-            "name": start.name, "option": start.option, "missing": missing,
+            "name": start.name, "option": start.option, "missing": missing, "ceiling": bool(start.state.ceilings),
             "ranks": _added(data, _ranks(graph, found[0][0].skeleton)),
             "readings": [
                 {"cause": each.cause, "ratio": each.ratio, "unit": unit, **_added(data, piece)}
