@@ -28,7 +28,8 @@ __all__ = [
     "ATTRIBUTES", "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim",
     "Evidence", "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us",
     "is_sure", "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us",
-    "saves_text", "stretches", "usual_us",
+    "saves_text", "stretches", "telling_text",
+    "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -276,6 +277,7 @@ def saved_claim(
     us, interval = saved_us(outcome)
     facts |= {"percent": 100_000 * us / makespan_ns, "makespan_us": makespan_ns / 1000}
     facts["mostly_in"] = most_saved_in(outcome)
+    facts["telling"] = telling_text(outcome, us, interval)
     return Claim(says, about, us, "us", interval=interval, rows=rows, facts=facts)
 
 
@@ -291,6 +293,16 @@ def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
     taken = most_per_usual_steps(before, outcome.state)
     most = min(duration_ns(before, before.time), taken) / 1000
     return us, (min(us, low * part), max(us, min(high * part, most)))
+
+
+def telling_text(outcome: Outcome, us: float, interval: tuple[float, float]) -> str:
+    """Return which recording would tell how much a change saves; empty where the interval is no wider than that."""
+    low, high = interval
+    if high - low <= us:
+        return ""
+    from htagraph.whatif.interval import telling  # only where something is not known
+
+    return f"one {telling(outcome.baseline, outcome.interval_cause)} would"
 
 
 def most_saved_in(outcome: Outcome) -> int | None:
@@ -335,7 +347,10 @@ def likely(claim: Claim) -> str:
     if high - low <= _MIN_SPREAD * claim.figure:
         return where
     least, most = (per_step(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
-    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}{where}"
+    ends = f"{time_text(least) if least else '0'} to {time_text(most)}"
+    telling = claim.facts.get("telling")
+    said = f"the recording cannot tell how much: {ends}; {telling}" if telling else f"likely {ends}"
+    return f"; {said}{where}"
 
 
 def is_sure(claim: Claim) -> bool:

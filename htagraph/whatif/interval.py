@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -182,33 +183,54 @@ def interval(
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
     ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
-    shortest = min([predicted, *(other for _, (other, _) in lengths if other > 0)])
+    shortest = predicted * math.exp(-max(ratios, default=(0.0, ""))[0])
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
     ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
-    if state.ceilings:
-        ratios.append((_under_load(speedup), SLOWER_UNDER_LOAD))
-    of_run = ratios.copy()
+    ratios += [(_under_load(speedup), SLOWER_UNDER_LOAD)] if state.ceilings else []
+    saved_beside = before - after if before > 0 and after > 0 else recorded - predicted
+    of_run = [*ratios, (_saving(saved_beside, recorded, predicted), UNEXPLAINED_PAUSES)]
     if before > 0 and after > 0:
         ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
-        left = recorded - (before - after)  # the recorded run has its pauses, whatever the change saves beside them
-        of_run.append((math.log(predicted / max(left, predicted / _MOST_TIMES)), UNEXPLAINED_PAUSES))
-    effect = _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup))
-    chance = spread(speedup, steps, run_spread(baseline))
+    chance, effect = spread(speedup, steps, run_spread(baseline)), _effect(speedup)
+    up, up_of_run = (_without_effect(chance, effect), 0.0) if state.ceilings else (chance, effect)
+    same_run = _ends(speedup, of_run, effect, up_of_run)
+    limits = None if links.may_share else possible_savings(baseline, state, max(recorded - shortest, 0.0))
+    if limits:
+        same_run = _within(same_run, speedup, [_saving(each, recorded, predicted) for each in limits])
+    return Interval(*_ends(speedup, ratios, chance, up), _cause(ratios, chance, steps), same_run)
+
+
+def _within(ends: tuple[float, float], speedup: float, logs: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of an interval within limits, given as logarithms of their ratios to the speedup."""
+    least, most = (speedup * math.exp(each) for each in logs)
+    return max(ends[0], min(least, speedup)), min(ends[1], max(most, speedup))
+
+
+def _ends(speedup: float, ratios: Sequence[tuple[float, str]], down: float, up: float) -> tuple[float, float]:
+    """Return the ends of an interval of a speedup, given logarithms of other ones over it, and of the chance beside."""
+    return speedup * math.exp(min(ratios)[0] - down), speedup * math.exp(max(ratios)[0] + up)
+
+
+def _cause(ratios: Sequence[tuple[float, str]], chance: float, steps: Array) -> str:
+    """Return what makes an interval as wide as it is: the reading that is farthest away, or chance."""
     widest = max(ratios, key=lambda each: abs(each[0]))
-    by_chance = "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
-    cause = widest[1] if abs(widest[0]) > chance else by_chance
-    upward = _without_effect(chance, effect) if state.ceilings else chance
-    low, high = min(ratios)[0], max(ratios)[0]
-    least, most = min(of_run)[0], max(of_run)[0]
-    next_run = speedup * math.exp(low - chance), speedup * math.exp(high + upward)
-    same_run = speedup * math.exp(least - effect), speedup * math.exp(most + effect * (not state.ceilings))
-    ends = possible_savings(baseline, state, recorded - shortest)
-    if ends is None or links.may_share:
-        return Interval(*next_run, cause, same_run)
-    slowest, fastest = recorded / max(recorded - ends[0], 1.0), recorded / max(recorded - ends[1], 1.0)
-    return Interval(
-        *next_run, cause, (max(same_run[0], min(slowest, speedup)), min(same_run[1], max(fastest, speedup)))
-    )
+    if abs(widest[0]) > chance:
+        return widest[1]
+    return "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
+
+
+def _saving(saved: float, recorded: float, predicted: float) -> float:
+    """Return the logarithm of the speedup of a recorded run that saves this much, over the predicted one; times in ns.
+
+    The recorded run has pauses that nothing explains, whatever a change saves beside them.
+    """
+    left = max(recorded - saved, predicted / _MOST_TIMES)
+    return math.log(predicted / left)
+
+
+def _effect(speedup: float) -> float:
+    """Return the half width of a 90 % interval of the logarithm of a speedup, from how far effects are off."""
+    return _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup))
 
 
 def _under_load(speedup: float) -> float:
@@ -262,8 +284,7 @@ def spread(speedup: float, steps: Array, of_runs: float) -> float:
 
     `steps` are the predicted times of steps, ns, and `of_runs` is the job's `run_spread`.
     """
-    effect = _EFFECT_SPREAD * abs(math.log(speedup))
-    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * math.hypot(of_runs, effect))
+    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * of_runs, _effect(speedup))
 
 
 def _of_mean(steps: Array) -> float:

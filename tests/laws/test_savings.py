@@ -21,8 +21,9 @@ from tests.reach import DATASETS, REAL, graph_of, label
 SMALL = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
 ASKED = {
     "scale": "kind=host:0.5", "set": "kind=computation:1us", "remove": "kind=memory", "network": "0.5",
-    "device": "H100 SXM", "host-factor": "0.8", "fix-straggler": "auto", "no-launch-overhead": "", "cuda-graph": "step=1",
-    "inject": "rank=0:1.0", "jitter": "0.05:2", "free-dataloader": "", "remove-sync": "kind=sync", "perfect-overlap": "",
+    "device": "H100 SXM", "host-factor": "0.8", "fix-straggler": "auto", "no-launch-overhead": "",
+    "cuda-graph": "step=1", "inject": "rank=0:1.0", "jitter": "0.05:2", "free-dataloader": "",
+    "remove-sync": "kind=sync", "perfect-overlap": "",
     "no-overlap": "", "shared-link": "on", "fuse": "kind=computation", "move-to-stream": "kind=memory:7",
     "batch": "8:16", "scale-ranks": "2", "no-interruptions": "", "infinite-host": "", "infinite-gpu": "",
     "exclusive-device": "", "pin-memory": "",
