@@ -86,7 +86,7 @@ class BestChanges:
     among: int
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
-    """Changes of findings that are in no plan, as they add work or dependencies."""
+    """Changes of findings that are in no plan, as nothing describes a set with them; see `Savings.left_out`."""
     left_out_us: tuple[float, ...]
     """What each of these saves alone, in the unit of `saved_us`."""
     unknown_us: float
@@ -150,7 +150,7 @@ class BestChanges:
             each = zip(self.left_out, self.left_out_us, strict=True)
             names = and_list([f"{name} ({time_text(us)} alone)" for name, us in each])
             more = ", which saves more than these together" * (not self.is_best)
-            lines.append(f"Not compared, as it puts other work into the place of some: {names}{more}.")
+            lines.append(f"Not compared, as transfers share links then: {names}{more}.")
         if self.unknown_us:
             time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"
             lines.append(f"No change is known for {time} without any event: record with with_stack=True to see it.")
