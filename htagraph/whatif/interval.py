@@ -41,8 +41,8 @@ _EFFECT_SPREAD = 0.04
 tenth: errors are 2 % of the effect in the median and 7.5 % at the 90th percentile, with the spread of runs in them.
 Doubled, the interval of a change that saves a third of a job grows from ± 3 % to ± 5 %."""
 _UNDER_LOAD = 0.25
-"""How much longer the same work may take where a device or core no longer pauses, times the share of the time that it
-paused. Source: boost clocks of recent devices are up to 500 of 1,980 MHz above those at their power limit. Doubled, a
+"""How much longer the same work may take where a device or core no longer pauses, times the share of time that it did.
+ Source: boost clocks of recent devices are up to 500 of 1,980 MHz above those at their power limit. Doubled, a
 ceiling of twice the speed has a lower end that is 20 % off, not 11 %."""
 _MAX_PERIOD = 3
 """The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
@@ -144,7 +144,7 @@ def interval(
     The prediction is (the makespan, the time of each step), ns; `moves` is whether any moment is another one than
     recorded, and `runs` the job in runs where these are known.
 
-    The two are added as independent errors. A ceiling is one-sided: it is off only by what makes it smaller. Of the
+    The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the
     recorded run, a change that takes time away saves at least nothing and at most that time. Where no moment changes in
     any reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
     `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
@@ -191,31 +191,54 @@ def interval(
     of_run = [*ratios, (_saving(saved_beside, recorded, predicted), UNEXPLAINED_PAUSES)]
     if before > 0 and after > 0:
         ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
-    chance, effect = spread(speedup, steps, run_spread(baseline)), _effect(speedup)
-    up, up_of_run = (_without_effect(chance, effect), 0.0) if state.ceilings else (chance, effect)
-    same_run = _ends(speedup, of_run, effect, up_of_run)
+    chance = spread(speedup, steps, run_spread(baseline))
+    is_ceiling = bool(state.ceilings)
+    next_run = _next_run(speedup, ratios, chance, is_ceiling=is_ceiling)
+    same_run = _same_run(speedup, of_run, is_ceiling=is_ceiling)
     limits = None if links.may_share else possible_savings(baseline, state, max(recorded - shortest, 0.0))
     if limits:
         same_run = _within(same_run, speedup, [_saving(each, recorded, predicted) for each in limits])
-    return Interval(*_ends(speedup, ratios, chance, up), _cause(ratios, chance, steps), same_run)
+    return Interval(*next_run, _cause(ratios, chance, steps), same_run)
+
+
+def _next_run(
+    speedup: float, ratios: Sequence[tuple[float, str]], chance: float, *, is_ceiling: bool
+) -> tuple[float, float]:
+    """Return the interval of the speedup in a run to come; effects do not make a ceiling larger."""
+    effect = _effect(speedup)
+    without_effect = math.sqrt(max(chance**2 - effect**2, 0.0))
+    up = without_effect if is_ceiling else chance
+    return _ends(speedup, ratios, chance, up)
+
+
+def _same_run(speedup: float, ratios: Sequence[tuple[float, str]], *, is_ceiling: bool) -> tuple[float, float]:
+    """Return the interval of the speedup in the recorded run."""
+    effect = _effect(speedup)
+    up = 0.0 if is_ceiling else effect
+    return _ends(speedup, ratios, effect, up)
 
 
 def _within(ends: tuple[float, float], speedup: float, logs: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an interval within limits, given as logarithms of their ratios to the speedup."""
-    least, most = (speedup * math.exp(each) for each in logs)
-    return max(ends[0], min(least, speedup)), min(ends[1], max(most, speedup))
+    least = speedup * math.exp(min(logs))
+    most = speedup * math.exp(max(logs))
+    low = max(ends[0], min(least, speedup))
+    high = min(ends[1], max(most, speedup))
+    return low, high
 
 
 def _ends(speedup: float, ratios: Sequence[tuple[float, str]], down: float, up: float) -> tuple[float, float]:
-    """Return the ends of an interval of a speedup, given logarithms of other ones over it, and of the chance beside."""
-    return speedup * math.exp(min(ratios)[0] - down), speedup * math.exp(max(ratios)[0] + up)
+    """Return the ends of an interval of a speedup, given the logarithms of ratios to it, and of chance."""
+    least = min(ratios)[0] - down
+    most = max(ratios)[0] + up
+    return speedup * math.exp(least), speedup * math.exp(most)
 
 
 def _cause(ratios: Sequence[tuple[float, str]], chance: float, steps: Array) -> str:
-    """Return what makes an interval as wide as it is: the reading that is farthest away, or chance."""
-    widest = max(ratios, key=lambda each: abs(each[0]))
-    if abs(widest[0]) > chance:
-        return widest[1]
+    """Return the cause of an interval's width: the reading that is farthest away, or chance."""
+    ratio, cause = max(ratios, key=lambda pair: abs(pair[0]))
+    if abs(ratio) > chance:
+        return cause
     return "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
 
 
@@ -236,11 +259,6 @@ def _effect(speedup: float) -> float:
 def _under_load(speedup: float) -> float:
     """Return the logarithm by which a ceiling is missed where other work is slower without pauses; 0 for no gain."""
     return -math.log1p(_UNDER_LOAD * (1 - 1 / speedup)) if speedup > 1 else 0.0
-
-
-def _without_effect(chance: float, effect: float) -> float:
-    """Return the half width of an interval, in logarithms, without how far an effect may be off."""
-    return math.sqrt(max(chance**2 - effect**2, 0.0))
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:

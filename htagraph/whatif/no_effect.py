@@ -32,7 +32,7 @@ def why_no_effect(outcome: Outcome) -> str:
         is_said = any(note.startswith(f"{name}:") for note in outcome.state.notes for name in names)
         return "" if is_said else "nothing is changed: all that was selected takes as long as recorded"
     changed = _changed_text(outcome)
-    return f"the job does not end sooner or later by this change{changed}: it waits for other work meanwhile"
+    return f"the job ends when it did{changed}: nothing waits for the changed work, or other work takes as long"
 
 
 def _changed_text(outcome: Outcome) -> str:

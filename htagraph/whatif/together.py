@@ -60,7 +60,7 @@ class Savings(NamedTuple):
     changes: tuple[Offer, ...]
     """Those that can be put into sets; no two of them are the same."""
     left_out: tuple[str, ...]
-    """Names of changes that no layers describe, such as of a job whose transfers share links after them."""
+    """Names of changes that no layers describe, as transfers share links after these."""
     of: Callable[[tuple[int, ...]], float]
     """How much shorter a usual step is with a set, ns; of a job without usual steps, how much shorter the job is."""
     bound: Callable[[tuple[int, ...]], float]
@@ -111,25 +111,27 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
     parted = _parted(graph, changes)
     baseline = Baseline(state)
     shares_links = baseline.links.may_share
-    beside = [] if shares_links else [_beside(graph, each, first, parted.kept) for each in parted.in_place]
-    in_place = (
-        parted.in_place if shares_links else [each for each, of in zip(parted.in_place, beside, strict=True) if of]
-    )
-    lengths = [of for of in beside if of]
-    left_out = [each.name for each in parted.in_place if each not in in_place]
-    kept, count = [*in_place, *parted.kept], len(in_place)
-    shorter, steps = parted.shorter, max(gain_steps(graph), 1)
+    in_place, lengths = parted.in_place, list[_Beside]()
+    if not shares_links:
+        layered = [(change, _beside(graph, change, first, parted.kept)) for change in in_place]
+        in_place = [change for change, lasts in layered if lasts]
+        lengths = [lasts for _, lasts in layered if lasts]
+    left_out = [change.name for change in parted.in_place if change not in in_place]
+    kept = [*in_place, *parted.kept]
+    count = len(in_place)
+    shorter = parted.shorter
+    steps = max(gain_steps(graph), 1)
     length = _in_layers(graph, state, [*shorter, started]) if shorter and not shares_links else None
 
     @cache
     def after(which: tuple[int, ...]) -> float:
-        numbers = tuple(each - count for each in which if each >= count)
-        others = [each for each in which if each < count]
-        if lengths and others:
-            return lengths[others[0]].of(numbers)
+        numbers = tuple(number - count for number in which if number >= count)
+        first_change = min(which, default=count)
+        if lengths and first_change < count:
+            return lengths[first_change].of(numbers)
         if length:
             return length((*numbers, len(shorter)))
-        outcome = outcome_of(graph, (kept[each] for each in which), start)
+        outcome = outcome_of(graph, (kept[number] for number in which), start)
         return duration_ns(outcome.state.graph, outcome.time, graph)
 
     def of(which: tuple[int, ...]) -> float:
@@ -140,11 +142,11 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
     def bound(which: tuple[int, ...]) -> float:
         known = steps == 1 and not shares_links and min(which, default=count) >= count
         spent = duration_ns(graph, graph.time) - after(())  # of what the start takes, so much is no change's any more
-        return sum(on_path[each - count] for each in which) + at_start - spent if known else float("inf")
+        return sum(on_path[number - count] for number in which) + at_start - spent if known else float("inf")
 
     apart = {(one + count, other + count) for one, other in _partial_pairs(state, parted)}
-    apart |= set(combinations(range(count), 2))  # which of them comes first would matter
-    apart |= {(number, each + count) for number, of in enumerate(lengths) for each in of.excluded}
+    apart |= set(combinations(range(count), 2))  # their order would matter
+    apart |= {(number, excluded + count) for number, lasts in enumerate(lengths) for excluded in lasts.excluded}
     return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
 
 
@@ -152,11 +154,11 @@ class _Parted(NamedTuple):
     """Changes by whether they only take time away."""
 
     kept: list[Offer]
-    """Those that only make lags and gaps shorter, no two of them the same."""
+    """Changes that only make lags and gaps shorter, no two of these the same."""
     shorter: list[_Shorter]
-    """How much shorter each of these makes them."""
+    """How much shorter each of these makes lags and gaps."""
     in_place: list[Offer]
-    """Those that put work or dependencies in the place of others, or make some times longer."""
+    """Changes that put work or dependencies in the place of recorded work, or make a time longer."""
 
 
 def _parted(graph: DependencyGraph, changes: Sequence[Offer]) -> _Parted:
@@ -166,35 +168,35 @@ def _parted(graph: DependencyGraph, changes: Sequence[Offer]) -> _Parted:
         less = _shorter(initial(graph), change.apply(what_if(graph)).state)
         if less is None:
             parted.in_place.append(change)
-        elif len(less.at) and not any(all(map(np.array_equal, less, other)) for other in parted.shorter):
+        elif len(less.at) and not any(all(map(np.array_equal, less, same)) for same in parted.shorter):
             parted.kept.append(change)
             parted.shorter.append(less)
     return parted
 
 
 def _partial_pairs(state: State, parted: _Parted) -> list[tuple[int, int]]:
-    """Return the pairs of changes of which each takes a part of a time that the other takes a part of."""
+    """Return the pairs of changes that both take a part of one time."""
     partial = [number for number, change in enumerate(parted.kept) if not change.is_whole]
     who = np.zeros(len(state.lag) + len(state.gap), np.int64)
-    for each in partial:
-        who[parted.shorter[each].at] |= 1 << each
-    met = {each: int(np.bitwise_or.reduce(who[parted.shorter[each].at])) for each in partial}
-    return [(one, two) for one, two in combinations(partial, 2) if met[one] >> two & 1]
+    for number in partial:
+        who[parted.shorter[number].at] |= 1 << number
+    met = {number: int(np.bitwise_or.reduce(who[parted.shorter[number].at])) for number in partial}
+    return [(first, second) for first, second in combinations(partial, 2) if met[first] >> second & 1]
 
 
 class _Beside(NamedTuple):
     """Sets of changes beside one that puts work in the place of other work."""
 
     of: Callable[[tuple[int, ...]], float]
-    """How long the job takes with this change and a set of the others, ns."""
+    """How long the job takes with this change and a set of further changes, ns."""
     excluded: list[int]
-    """Which of the others cannot be made beside it, or do more than take time away then."""
+    """The further changes that cannot be made beside this one, or do more than take time away then."""
 
 
-def _beside(graph: DependencyGraph, change: Offer, start: State, others: Sequence[Offer]) -> _Beside | None:
-    """Return what sets of changes give beside one change, whose graph they are made on; None if no layers describe it.
+def _beside(graph: DependencyGraph, change: Offer, start: State, further: Sequence[Offer]) -> _Beside | None:
+    """Return how long the job takes with sets of further changes beside one change; None if no layers describe that.
 
-    The change comes first: the others take away what is left of their time.
+    The one change comes first: the further changes take from the time that is left.
     """
     scenario = change.apply(Scenario(graph, start))
     state = scenario.state
@@ -202,10 +204,10 @@ def _beside(graph: DependencyGraph, change: Offer, start: State, others: Sequenc
         return None
     nothing = _Shorter(np.zeros(0, np.int64), np.zeros(0, np.int64))
     shorter, excluded = [], []
-    for number, other in enumerate(others):
+    for number, further_change in enumerate(further):
         less = None
         with suppress(SelectionError):  # nothing of its time is left
-            less = _shorter(state, other.apply(scenario).state)
+            less = _shorter(state, further_change.apply(scenario).state)
         excluded += [number] if less is None else []
         shorter.append(less or nothing)
     return _Beside(_in_layers(graph, state, shorter), excluded)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
+from htagraph.findings.finding import per_step, saved_us
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import cause_words, plural, share_text, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part
@@ -32,6 +33,7 @@ def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
     return spoken(
         _gain(after),
+        _saved(after),
         _throughput(after),
         f"With noise, half of the runs take less than {time_text(low / 1000)}, and 99 % less than "
         f"{time_text(high / 1000)}."
@@ -66,6 +68,20 @@ def _gain(after: Outcome) -> str:
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     interval = f" (90 % interval of the speedup: {low} to {high})" if low != high else ""
     return f"The job would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
+
+
+def _saved(after: Outcome) -> str:
+    """Return what is saved of the recorded run, as findings and plans say it: without how much runs differ."""
+    if after.state.scaled[0] != 1 or not after.makespan_ns:
+        return ""
+    us, (low_us, high_us) = saved_us(after)
+    if us <= 0 or after.speedup - 1 < ROUNDING:
+        return ""
+    steps = gain_steps(after.baseline)
+    low, high = (time_text(per_step(max(end, 0.0), steps)) for end in (low_us, high_us))
+    if low == high:
+        return ""
+    return f"{'Of a recorded step' if steps > 1 else 'Of the recorded run'} this saves {low} to {high} (90 %)."
 
 
 def _times(speedup: float) -> str:

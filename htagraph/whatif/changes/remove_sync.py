@@ -50,11 +50,11 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
 
 
 def _why_none(graph: DependencyGraph, calls: Mask) -> str:
-    """Return why no selected call waits for the device, though some of them could."""
+    """Return why no selected call waits for the device."""
     by_copies = (blocked_by_copies(graph) & device_waits(graph, calls)).any()
     if by_copies:
         return (
-            "remove_sync: the selected calls wait for copies of pageable memory only, which block by themselves; "
-            "pin_memory leaves that wait out"
+            "remove_sync: the selected calls wait for copies of pageable memory only, and these copies block by "
+            "themselves; pin_memory leaves the wait out"
         )
     return "remove_sync: the device was done with its work whenever a selected call asked for it"
