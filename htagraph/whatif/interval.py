@@ -187,14 +187,13 @@ def interval(
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
     ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
     ratios += [(_under_load(speedup), SLOWER_UNDER_LOAD)] if state.ceilings else []
-    saved_beside = before - after if before > 0 and after > 0 else recorded - predicted
-    of_run = [*ratios, (_saving(saved_beside, recorded, predicted), UNEXPLAINED_PAUSES)]
-    if before > 0 and after > 0:
-        ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
+    if not (before > 0 and after > 0):  # pauses that nothing explains are all of the job
+        before, after = recorded, predicted
+    of_run = [*ratios, (_saving(before - after, recorded, predicted), UNEXPLAINED_PAUSES)]
+    ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
     chance = spread(speedup, steps, run_spread(baseline))
-    is_ceiling = bool(state.ceilings)
-    next_run = _next_run(speedup, ratios, chance, is_ceiling=is_ceiling)
-    same_run = _same_run(speedup, of_run, is_ceiling=is_ceiling)
+    next_run = _next_run(speedup, ratios, chance, is_ceiling=bool(state.ceilings))
+    same_run = _same_run(speedup, of_run, is_ceiling=bool(state.ceilings))
     limits = None if links.may_share else possible_savings(baseline, state, max(recorded - shortest, 0.0))
     if limits:
         same_run = _within(same_run, speedup, [_saving(each, recorded, predicted) for each in limits])
@@ -202,7 +201,11 @@ def interval(
 
 
 def _next_run(
-    speedup: float, ratios: Sequence[tuple[float, str]], chance: float, *, is_ceiling: bool
+    speedup: float,
+    ratios: Sequence[tuple[float, str]],
+    chance: float,
+    *,
+    is_ceiling: bool,
 ) -> tuple[float, float]:
     """Return the interval of the speedup in a run to come; effects do not make a ceiling larger."""
     effect = _effect(speedup)
@@ -211,14 +214,23 @@ def _next_run(
     return _ends(speedup, ratios, chance, up)
 
 
-def _same_run(speedup: float, ratios: Sequence[tuple[float, str]], *, is_ceiling: bool) -> tuple[float, float]:
+def _same_run(
+    speedup: float,
+    ratios: Sequence[tuple[float, str]],
+    *,
+    is_ceiling: bool,
+) -> tuple[float, float]:
     """Return the interval of the speedup in the recorded run."""
     effect = _effect(speedup)
     up = 0.0 if is_ceiling else effect
     return _ends(speedup, ratios, effect, up)
 
 
-def _within(ends: tuple[float, float], speedup: float, logs: Sequence[float]) -> tuple[float, float]:
+def _within(
+    ends: tuple[float, float],
+    speedup: float,
+    logs: Sequence[float],
+) -> tuple[float, float]:
     """Return the ends of an interval within limits, given as logarithms of their ratios to the speedup."""
     least = speedup * math.exp(min(logs))
     most = speedup * math.exp(max(logs))
@@ -227,19 +239,31 @@ def _within(ends: tuple[float, float], speedup: float, logs: Sequence[float]) ->
     return low, high
 
 
-def _ends(speedup: float, ratios: Sequence[tuple[float, str]], down: float, up: float) -> tuple[float, float]:
+def _ends(
+    speedup: float,
+    ratios: Sequence[tuple[float, str]],
+    down: float,
+    up: float,
+) -> tuple[float, float]:
     """Return the ends of an interval of a speedup, given the logarithms of ratios to it, and of chance."""
     least = min(ratios)[0] - down
     most = max(ratios)[0] + up
     return speedup * math.exp(least), speedup * math.exp(most)
 
 
-def _cause(ratios: Sequence[tuple[float, str]], chance: float, steps: Array) -> str:
+def _cause(
+    ratios: Sequence[tuple[float, str]],
+    chance: float,
+    steps: Array,
+) -> str:
     """Return the cause of an interval's width: the reading that is farthest away, or chance."""
     ratio, cause = max(ratios, key=lambda pair: abs(pair[0]))
     if abs(ratio) > chance:
         return cause
-    return "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
+    count = int((steps > 0).sum())
+    if count > 1:
+        return "steps differ"
+    return UNKNOWN_SPREAD
 
 
 def _saving(saved: float, recorded: float, predicted: float) -> float:
@@ -258,7 +282,10 @@ def _effect(speedup: float) -> float:
 
 def _under_load(speedup: float) -> float:
     """Return the logarithm by which a ceiling is missed where other work is slower without pauses; 0 for no gain."""
-    return -math.log1p(_UNDER_LOAD * (1 - 1 / speedup)) if speedup > 1 else 0.0
+    if speedup <= 1:
+        return 0.0
+    paused = 1 - 1 / speedup
+    return -math.log1p(_UNDER_LOAD * paused)
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:
