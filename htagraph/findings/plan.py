@@ -211,10 +211,10 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
     outcome = outcome_of(graph, chosen)
-    saved, ends = saved_us(outcome)
-    saved = per_step(saved, steps)
-    low = per_step(ends[0], steps)
-    high = per_step(ends[1], steps)
+    saved = found[-1].saved / 1000 if found else 0.0
+    ends = saved_us(outcome)[1]
+    low = min(per_step(ends[0], steps), saved)
+    high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
     alone = {offer.name: per_step(gain, steps) for gain, offer in offers}
     return BestChanges(

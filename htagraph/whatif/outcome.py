@@ -17,7 +17,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
 from htagraph.graph.measures.ledger import unrecorded_host
-from htagraph.graph.measures.steps import last_end, mean_step_ns, step_lengths, usual_step_ns
+from htagraph.graph.measures.steps import gain_steps, last_end, mean_step_ns, step_lengths, usual_step_ns
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
@@ -207,8 +207,18 @@ class Outcome:
 
     @property
     def step_ns(self) -> float:
-        """How long a step takes as predicted, ns: the mean of the steps that are regular as recorded."""
-        return usual_step_ns(self.state.graph, self.marks, self.baseline)
+        """How long a step takes as predicted, ns: the mean of the steps that are regular as recorded.
+
+        It is shorter by at most the time that the changes take away in these steps.
+        """
+        from htagraph.whatif.time_taken import most_per_usual_steps
+
+        lasts = usual_step_ns(self.state.graph, self.marks, self.baseline)
+        steps = gain_steps(self.baseline)
+        if steps <= 1:
+            return lasts
+        taken = most_per_usual_steps(self.baseline, self.state) / steps
+        return max(lasts, self.baseline_step_ns - taken)
 
     @property
     def baseline_mean_step_ns(self) -> float:

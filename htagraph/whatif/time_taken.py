@@ -28,7 +28,7 @@ def possible_savings(baseline: DependencyGraph, state: State, known_ns: float = 
         >>> possible_savings(job, hg.what_if(job).scale(factor=1).state)
         (0.0, 0.0)
     """
-    if state.graph is not baseline or state.unsure or state.jitter:
+    if state.graph is not baseline or state.unsure or state.jitter or state.shared_link is not None:
         return None
     lag, gap = baseline.edges.lag - state.lag, baseline.gap - state.gap
     if (lag < 0).any() or (gap < 0).any():
