@@ -116,7 +116,7 @@ class State:
     also: tuple[DependencyGraph, ...] = ()
     """Other recordings of the job, such as with another batch."""
     ceilings: tuple[str, ...] = ()
-    """Changes that leave out all of a time, of which a real change leaves a part: the job is no faster than that."""
+    """Changes that leave out all of a time, though a real change leaves a part: the job is no faster than predicted."""
     shared_link: bool | None = None
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
     scaled: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -128,7 +128,7 @@ class State:
 
     def as_ceiling(self, change: str) -> State:
         """Return the state whose gain is the most that a change can save, with a note that says so."""
-        note = f"{change} saves at most this: what no longer waits may take longer than recorded"
+        note = f"{change} saves at most this: work that no longer waits may take longer than recorded"
         return replace(self, ceilings=(*self.ceilings, change)).with_note(note)
 
 

@@ -1,4 +1,4 @@
-"""How much time a change takes away: it saves no more than that, and what only takes time away makes nothing slower."""
+"""How much time a change takes away: no more is saved, and a change that only takes time away makes nothing slower."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def possible_savings(baseline: DependencyGraph, state: State, known_ns: float = 
     Args:
         baseline: the job as recorded.
         state: the job as changed.
-        known_ns: what the change saves in another reading of the recording, in which more goes with it.
+        known_ns: how much the change saves in another reading of the recording, in which more goes with it.
 
     Example:
         >>> import htagraph as hg
@@ -30,16 +30,17 @@ def possible_savings(baseline: DependencyGraph, state: State, known_ns: float = 
     """
     if state.graph is not baseline or state.unsure or state.jitter or state.shared_link is not None:
         return None
-    lag, gap = baseline.edges.lag - state.lag, baseline.gap - state.gap
+    lag = baseline.edges.lag - state.lag
+    gap = baseline.gap - state.gap
     if (lag < 0).any() or (gap < 0).any():
         return None
-    if (state.lag <= NEVER).any():  # what waits no more may begin at any time
+    if (state.lag <= NEVER).any():  # work that waits no more may begin at any time
         return 0.0, math.inf
     return 0.0, max(float(lag.sum() + gap.sum()), known_ns)
 
 
 def most_per_usual_steps(baseline: DependencyGraph, state: State) -> float:
-    """Return the most that a change saves of what `duration_ns` measures, ns: the usual steps, or all of the job.
+    """Return the most that a change saves of the time that `duration_ns` measures, ns: the usual steps, or the job.
 
     Example:
         >>> import htagraph as hg
