@@ -18,7 +18,7 @@ __all__ = ["SHARED", "call_spread", "run_spread"]
 SHARED: Final = 0.5
 """Share of a spread within a run, of steps or of calls, that all steps of the run have in common, so that no number of
 steps averages it out: where memory lies, how fast the machine is that minute. Measured on 64 jobs of two to four runs
-each, half of which compute and half of which sleep: runs vary by 0.4 and 0.9 of the spread of their steps in the
+each, half with computation and half with sleep: runs vary by 0.4 and 0.9 of the spread of their steps in the
 median. Doubled, intervals are up to twice as wide."""
 _LEAST: Final = 0.004
 """Relative standard deviation of a job's mean step from run to run where each call always takes the same. Measured on
@@ -46,8 +46,8 @@ def run_spread(graph: DependencyGraph) -> float:
 def call_spread(graph: DependencyGraph) -> float:
     """Return how much a call differs from the same call of other steps, relative: the mean over the critical path.
 
-    The same call is the one at the same place among the calls of its name in the step of its rank. Work of some steps is
-    compared with the steps that have it, so that steps may differ though their calls do not. It is 0 where no
+    The same call is the one at the same place among the calls of its name in the step of its rank. Work of some steps
+    is compared with the steps that have it, so that steps may differ though their calls do not. It is 0 where no
     call is in three steps. Communication is left out: it waits.
     """
     acts = graph.activities
