@@ -18,6 +18,7 @@ from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, shortened, time_text
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import duration_ns, regular_steps
+from htagraph.whatif.time_taken import most_per_usual_steps
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -27,7 +28,8 @@ __all__ = [
     "ATTRIBUTES", "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim",
     "Evidence", "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us",
     "is_sure", "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us",
-    "saves_text", "stretches", "usual_us",
+    "saves_text", "stretches", "telling_text",
+    "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -275,14 +277,32 @@ def saved_claim(
     us, interval = saved_us(outcome)
     facts |= {"percent": 100_000 * us / makespan_ns, "makespan_us": makespan_ns / 1000}
     facts["mostly_in"] = most_saved_in(outcome)
+    facts["telling"] = telling_text(outcome, us, interval)
     return Claim(says, about, us, "us", interval=interval, rows=rows, facts=facts)
 
 
 def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
-    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that."""
-    us, (low, high), before = usual_us(outcome), interval_us(outcome), outcome.baseline
+    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that.
+
+    No interval reaches beyond the time that the change takes away in these steps.
+    """
+    us = usual_us(outcome)
+    low, high = interval_us(outcome)
+    before = outcome.baseline
     part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
-    return us, (min(us, low * part), min(max(us, high * part), duration_ns(before, before.time) / 1000))
+    taken = most_per_usual_steps(before, outcome.state)
+    most = min(duration_ns(before, before.time), taken) / 1000
+    return us, (min(us, low * part), max(us, min(high * part, most)))
+
+
+def telling_text(outcome: Outcome, us: float, interval: tuple[float, float]) -> str:
+    """Return which recording would tell how much a change saves; empty where the interval is no wider than that."""
+    low, high = interval
+    if high - low <= us:
+        return ""
+    from htagraph.whatif.interval import telling  # only where something is not known
+
+    return f"one {telling(outcome.baseline, outcome.interval_cause)} would"
 
 
 def most_saved_in(outcome: Outcome) -> int | None:
@@ -298,9 +318,15 @@ def most_saved_in(outcome: Outcome) -> int | None:
 
 
 def usual_us(outcome: Outcome) -> float:
-    """Return what a change saves of the recorded run, or of its usual steps, µs."""
+    """Return what a change saves of the recorded run, or of its usual steps, µs: at most the time that it takes there.
+
+    From end to end, a usual step may also be shorter by work of the step before it.
+    """
     before = outcome.baseline
-    return (duration_ns(before, before.time) - duration_ns(outcome.state.graph, outcome.marks, before)) / 1000
+    after_ns = duration_ns(outcome.state.graph, outcome.marks, before)
+    saved_ns = duration_ns(before, before.time) - after_ns
+    taken_ns = most_per_usual_steps(before, outcome.state)
+    return min(saved_ns, taken_ns) / 1000
 
 
 def per_step(us: float, steps: int) -> float:
@@ -327,7 +353,10 @@ def likely(claim: Claim) -> str:
     if high - low <= _MIN_SPREAD * claim.figure:
         return where
     least, most = (per_step(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
-    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}{where}"
+    ends = f"{time_text(least) if least else '0'} to {time_text(most)}"
+    telling = claim.facts.get("telling")
+    said = f"the recording cannot tell how much: {ends}; {telling}" if telling else f"likely {ends}"
+    return f"; {said}{where}"
 
 
 def is_sure(claim: Claim) -> bool:

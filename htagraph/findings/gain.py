@@ -35,6 +35,7 @@ from htagraph.findings.finding import (
     saved_us,
     saves_text,
     stretches,
+    telling_text,
     usual_us,
 )
 from htagraph.findings.interrupted import INTERRUPTED
@@ -188,6 +189,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     mostly_in: int | None = None
+    would_tell = ""
     half = float(row.get("gain_at_50_us", 0.0)) * gain / row["whole_us"]
     if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
         steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
@@ -200,6 +202,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         gain, (low, high) = saved_us(outcome)
         interval = (low, max(gain, min(high, row["time_us"])))  # nothing saves more than its own time
         mostly_in = most_saved_in(outcome)
+        would_tell = telling_text(outcome, gain, interval)
         half = usual_us(_outcome(results.warm_graph, row, 0.5)) if row["target"] else half
     percent = 100_000 * gain / results.makespan_ns
     if percent < MIN_PERCENT:
@@ -209,7 +212,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "what": row["what"], "target": row["target"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": _has_start_up(results, row),
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
-        "mostly_in": mostly_in, "batches": results.bound.batches,
+        "mostly_in": mostly_in, "telling": would_tell, "batches": results.bound.batches,
         "unknown": is_unknown(results, name),
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then

@@ -86,7 +86,7 @@ class BestChanges:
     among: int
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
-    """Changes of findings that are in no plan, as they add work or dependencies."""
+    """Changes of findings that are in no plan, as nothing describes a set with them; see `Savings.left_out`."""
     left_out_us: tuple[float, ...]
     """What each of these saves alone, in the unit of `saved_us`."""
     unknown_us: float
@@ -150,7 +150,7 @@ class BestChanges:
             each = zip(self.left_out, self.left_out_us, strict=True)
             names = and_list([f"{name} ({time_text(us)} alone)" for name, us in each])
             more = ", which saves more than these together" * (not self.is_best)
-            lines.append(f"Not compared, as it puts other work into the place of some: {names}{more}.")
+            lines.append(f"Not compared, as transfers share links then: {names}{more}.")
         if self.unknown_us:
             time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"
             lines.append(f"No change is known for {time} without any event: record with with_stack=True to see it.")
@@ -159,7 +159,7 @@ class BestChanges:
 
 def _doubt(outcome: Outcome) -> list[str]:
     """Return why another run may save more or less, if much more or less; the interval is that of the recorded run."""
-    if outcome.notes == outcome.state.notes:
+    if not outcome.doubts:
         return []
     cause = outcome.interval_cause
     more = f"a recording {telling(outcome.baseline, cause)} shows more"
@@ -211,10 +211,10 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
     outcome = outcome_of(graph, chosen)
-    saved, ends = saved_us(outcome)
-    saved = per_step(saved, steps)
-    low = per_step(ends[0], steps)
-    high = per_step(ends[1], steps)
+    saved = found[-1].saved / 1000 if found else 0.0
+    ends = saved_us(outcome)[1]
+    low = min(per_step(ends[0], steps), saved)
+    high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
     alone = {offer.name: per_step(gain, steps) for gain, offer in offers}
     return BestChanges(

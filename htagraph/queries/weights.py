@@ -115,6 +115,8 @@ class State:
     """How far predicted times may be off, one entry per change that predicts some."""
     also: tuple[DependencyGraph, ...] = ()
     """Other recordings of the job, such as with another batch."""
+    ceilings: tuple[str, ...] = ()
+    """Changes that leave out all of a time, though a real change leaves a part: the job is no faster than predicted."""
     shared_link: bool | None = None
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
     scaled: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -123,6 +125,11 @@ class State:
     def with_note(self, note: str) -> State:
         """Return the state with one more note, unless it has it."""
         return self if note in self.notes else replace(self, notes=(*self.notes, note))
+
+    def as_ceiling(self, change: str) -> State:
+        """Return the state whose gain is the most that a change can save, with a note that says so."""
+        note = f"{change} saves at most this: work that no longer waits may take longer than recorded"
+        return replace(self, ceilings=(*self.ceilings, change)).with_note(note)
 
 
 def initial(graph: DependencyGraph) -> State:

@@ -30,12 +30,13 @@ from htagraph.core.kinds import (
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import only_waiting
-from htagraph.graph.measures.steps import last_end, usual_step_ns
+from htagraph.graph.measures.steps import gain_steps, last_end, usual_step_ns
 from htagraph.queries.change_scope import UNTRACED, asked_at
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, taken_away, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
+from htagraph.whatif.time_taken import most_per_usual_steps
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -380,7 +381,10 @@ class Baseline:
         else:
             joins = runs.multiplied(changed.edges, changed.fixed, changed.gaps, 0.0)
             after = runs.at(np.append(graph.step_spans.start, graph.step_spans.end), joins)
-        return usual_step_ns(graph, graph.time) - usual_step_ns(graph, after)
+        gained = usual_step_ns(graph, graph.time) - usual_step_ns(graph, after)
+        state = changed if isinstance(changed, State) else with_factor(self.state, changed, 0.0)
+        taken = most_per_usual_steps(graph, state) / max(gain_steps(graph), 1)
+        return min(gained, taken)
 
     def _time(self, state: State) -> Array:
         state = replace(self.links, state=state).shared

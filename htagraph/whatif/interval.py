@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,26 +17,20 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
+from htagraph.whatif.run_spread import SHARED, run_spread
+from htagraph.whatif.time_taken import possible_savings
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "telling",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
+    "telling",
 ]  # fmt: skip
 
 _QUANTILE = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
-_RUN_SPREAD = 0.004
-"""Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
-of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
-%."""
-_SHARED = 0.5
-"""Share of the spread of steps that all steps of a run have in common, so that no number of steps averages it out:
-where memory lies, how fast the machine is that minute. Measured on 64 jobs of two to four runs each, half of which
-compute and half of which sleep: runs vary by 0.4 and 0.9 of the spread of their steps in the median. Doubled, intervals
-are up to twice as wide."""
 _UNKNOWN_STEP_SPREAD = 0.024
 """Relative standard deviation of a step, where fewer than three were recorded, which do not show it. Measured: with it,
 the interval holds nine of ten differences of two steps, of 13 recordings of jobs on GPUs with three to six steps (their
@@ -45,6 +40,10 @@ _EFFECT_SPREAD = 0.04
 (caches, allocations, Python around it). Measured on 60 pairs of recordings whose change saves or costs more than a
 tenth: errors are 2 % of the effect in the median and 7.5 % at the 90th percentile, with the spread of runs in them.
 Doubled, the interval of a change that saves a third of a job grows from ± 3 % to ± 5 %."""
+_UNDER_LOAD = 0.25
+"""How much longer the same work may take where a device or core no longer pauses, times the share of time that it did.
+ Source: boost clocks of recent devices are up to 500 of 1,980 MHz above those at their power limit. Doubled, a
+ceiling of twice the speed has a lower end that is 20 % off, not 11 %."""
 _MAX_PERIOD = 3
 """The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
 longer one. Doubled, long recordings with a pattern of up to 6 steps have narrower intervals."""
@@ -57,6 +56,8 @@ to how much runs of one job differ. Doubled, a prediction between 9 % slower and
 _VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
+_MOST_TIMES = 1000.0
+"""The largest speedup that has an interval. Chosen: what takes no time has no ratio. Doubled, nothing changes."""
 _TIMES_NEARER = 4
 """A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
 Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
@@ -66,10 +67,12 @@ UNKNOWN_SHARING: Final = "how transfers share links is not known"
 UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
+SLOWER_UNDER_LOAD: Final = "work that no longer pauses may take longer than recorded"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
 _TELLING: Final = {
     UNKNOWN_SHARING: "in which transfers do not overlap",
     STEPS_AHEAD: "of the job with shorter steps",
+    SLOWER_UNDER_LOAD: "of the changed job",
     UNKNOWN_SPREAD: "of more steps",
     "steps differ": "of more steps",
     "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
@@ -83,11 +86,12 @@ _TELLING: Final = {
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
-    "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
+    "quantile": _QUANTILE, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
+    "under_load": _UNDER_LOAD, "slower_under_load": SLOWER_UNDER_LOAD,
     "max_period": _MAX_PERIOD, "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
-"""The constants above by name, for those who compute the same interval elsewhere."""
+"""The constants above by name, for those who compute the same interval elsewhere; `run_spread` is the job's own."""
 
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
@@ -141,9 +145,10 @@ def interval(
     The prediction is (the makespan, the time of each step), ns; `moves` is whether any moment is another one than
     recorded, and `runs` the job in runs where these are known.
 
-    The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
-    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNEXPLAINED_PAUSES` (which vanish, also before the
-    change) and `STEPS_AHEAD`.
+    The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the
+    recorded run, a change that takes time away saves at least nothing and at most that time. Where no moment changes in
+    any reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
+    `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
@@ -179,20 +184,109 @@ def interval(
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
     ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
+    shortest = predicted * math.exp(-max(ratios, default=(0.0, ""))[0])
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
-    if before > 0 and after > 0:
-        ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
-    chance = spread(recorded / predicted, steps)
     ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
-    low, high = min(ratios)[0], max(ratios)[0]
-    widest = max(ratios, key=lambda each: abs(each[0]))
-    by_chance = "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
-    cause = widest[1] if abs(widest[0]) > chance else by_chance
-    next_run, same_run = (
-        (speedup * math.exp(low - each), speedup * math.exp(high + each))
-        for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
-    )
-    return Interval(*next_run, cause, same_run)
+    ratios += [(_under_load(speedup), SLOWER_UNDER_LOAD)] if state.ceilings else []
+    if not (before > 0 and after > 0):  # pauses that nothing explains are all of the job
+        before, after = recorded, predicted
+    of_run = [*ratios, (_saving(before - after, recorded, predicted), UNEXPLAINED_PAUSES)]
+    ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
+    chance = spread(speedup, steps, run_spread(baseline))
+    next_run = _next_run(speedup, ratios, chance, is_ceiling=bool(state.ceilings))
+    same_run = _same_run(speedup, of_run, is_ceiling=bool(state.ceilings))
+    limits = None if links.may_share else possible_savings(baseline, state, max(recorded - shortest, 0.0))
+    if limits:
+        same_run = _within(same_run, speedup, [_saving(each, recorded, predicted) for each in limits])
+    return Interval(*next_run, _cause(ratios, chance, steps), same_run)
+
+
+def _next_run(
+    speedup: float,
+    ratios: Sequence[tuple[float, str]],
+    chance: float,
+    *,
+    is_ceiling: bool,
+) -> tuple[float, float]:
+    """Return the interval of the speedup in a run to come; effects do not make a ceiling larger."""
+    effect = _effect(speedup)
+    without_effect = math.sqrt(max(chance**2 - effect**2, 0.0))
+    up = without_effect if is_ceiling else chance
+    return _ends(speedup, ratios, chance, up)
+
+
+def _same_run(
+    speedup: float,
+    ratios: Sequence[tuple[float, str]],
+    *,
+    is_ceiling: bool,
+) -> tuple[float, float]:
+    """Return the interval of the speedup in the recorded run."""
+    effect = _effect(speedup)
+    up = 0.0 if is_ceiling else effect
+    return _ends(speedup, ratios, effect, up)
+
+
+def _within(
+    ends: tuple[float, float],
+    speedup: float,
+    logs: Sequence[float],
+) -> tuple[float, float]:
+    """Return the ends of an interval within limits, given as logarithms of their ratios to the speedup."""
+    least = speedup * math.exp(min(logs))
+    most = speedup * math.exp(max(logs))
+    low = max(ends[0], min(least, speedup))
+    high = min(ends[1], max(most, speedup))
+    return low, high
+
+
+def _ends(
+    speedup: float,
+    ratios: Sequence[tuple[float, str]],
+    down: float,
+    up: float,
+) -> tuple[float, float]:
+    """Return the ends of an interval of a speedup, given the logarithms of ratios to it, and of chance."""
+    least = min(ratios)[0] - down
+    most = max(ratios)[0] + up
+    return speedup * math.exp(least), speedup * math.exp(most)
+
+
+def _cause(
+    ratios: Sequence[tuple[float, str]],
+    chance: float,
+    steps: Array,
+) -> str:
+    """Return the cause of an interval's width: the reading that is farthest away, or chance."""
+    ratio, cause = max(ratios, key=lambda pair: abs(pair[0]))
+    if abs(ratio) > chance:
+        return cause
+    count = int((steps > 0).sum())
+    if count > 1:
+        return "steps differ"
+    return UNKNOWN_SPREAD
+
+
+def _saving(saved: float, recorded: float, predicted: float) -> float:
+    """Return the logarithm of the speedup of a recorded run that saves this much, over the predicted one; times in ns.
+
+    The recorded run has pauses that nothing explains, whatever a change saves beside them.
+    """
+    left = max(recorded - saved, predicted / _MOST_TIMES)
+    return math.log(predicted / left)
+
+
+def _effect(speedup: float) -> float:
+    """Return the half width of a 90 % interval of the logarithm of a speedup, from how far effects are off."""
+    return _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup))
+
+
+def _under_load(speedup: float) -> float:
+    """Return the logarithm by which a ceiling is missed where other work is slower without pauses; 0 for no gain."""
+    if speedup <= 1:
+        return 0.0
+    paused = 1 - 1 / speedup
+    return -math.log1p(_UNDER_LOAD * paused)
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:
@@ -231,10 +325,12 @@ def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> f
 _EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[Sharing, float]] = WeakKeyDictionary()
 
 
-def spread(speedup: float, steps: Array) -> float:
-    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone."""
-    effect = _EFFECT_SPREAD * abs(math.log(speedup))
-    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * math.hypot(_RUN_SPREAD, effect))
+def spread(speedup: float, steps: Array, of_runs: float) -> float:
+    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone.
+
+    `steps` are the predicted times of steps, ns, and `of_runs` is the job's `run_spread`.
+    """
+    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * of_runs, _effect(speedup))
 
 
 def _of_mean(steps: Array) -> float:
@@ -251,7 +347,7 @@ def _of_mean(steps: Array) -> float:
         if groups < (2 if size == 1 else _MIN_GROUPS):
             break
         means = steps[: groups * size].reshape(groups, size).mean(axis=1)
-        apart = math.hypot(1 / math.sqrt(groups), _SHARED)
+        apart = math.hypot(1 / math.sqrt(groups), SHARED)
         error = math.sqrt(2) * apart * float(np.std(means, ddof=1) / np.mean(means))  # of this mean and another's
         widths.append(_student(groups - 1) * error)
     if not widths:

@@ -17,7 +17,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
 from htagraph.graph.measures.ledger import unrecorded_host
-from htagraph.graph.measures.steps import last_end, mean_step_ns, step_lengths, usual_step_ns
+from htagraph.graph.measures.steps import gain_steps, last_end, mean_step_ns, step_lengths, usual_step_ns
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
@@ -105,9 +105,17 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the prediction, such as that it is an extrapolation, or what the recording cannot tell."""
+        """Notes on the prediction: that it is an extrapolation, why nothing changes, what the recording cannot tell."""
+        from htagraph.whatif.no_effect import why_no_effect
+
+        why = why_no_effect(self)
+        return (*self.state.notes, *([why] if why else []), *self.doubts)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the recording cannot tell, and which recording would; empty where nobody needs to know."""
         if not self._interval.too_wide:
-            return self.state.notes
+            return ()
         from htagraph.whatif.interval import telling
 
         low, high, cause, _ = self._interval
@@ -116,7 +124,7 @@ class Outcome:
         doubt = f"the recording cannot tell{' how much' * (not low < 1 < high)}" if wider else "known only roughly"
         note = f"{doubt}: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}"
         note += f"; the prediction is nearly the {end} case" if end else ""
-        return (*self.state.notes, f"{note}; a recording {telling(self.baseline, cause)} shows more")
+        return (f"{note}; a recording {telling(self.baseline, cause)} shows more",)
 
     @property
     def baseline_ns(self) -> int:
@@ -199,8 +207,18 @@ class Outcome:
 
     @property
     def step_ns(self) -> float:
-        """How long a step takes as predicted, ns: the mean of the steps that are regular as recorded."""
-        return usual_step_ns(self.state.graph, self.marks, self.baseline)
+        """How long a step takes as predicted, ns: the mean of the steps that are regular as recorded.
+
+        It is shorter by at most the time that the changes take away in these steps.
+        """
+        from htagraph.whatif.time_taken import most_per_usual_steps
+
+        lasts = usual_step_ns(self.state.graph, self.marks, self.baseline)
+        steps = gain_steps(self.baseline)
+        if steps <= 1:
+            return lasts
+        taken = most_per_usual_steps(self.baseline, self.state) / steps
+        return max(lasts, self.baseline_step_ns - taken)
 
     @property
     def baseline_mean_step_ns(self) -> float:

@@ -5,11 +5,15 @@ the same lag, the largest amount counts, as it does where the changes are applie
 divided once into layers, and a set takes those layers that any of its changes takes: the job in runs
 (`htagraph.core.runs`), which has the times of the graph to the ns, is made once and tells how long the job is with each
 set.
+
+A change that puts work in the place of other work (one kernel for many) has a graph of its own. Sets with it are layers
+of that graph; no set has two such changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import combinations
@@ -18,10 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, run_starts
+from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.candidates import Baseline
+from htagraph.whatif.links import assumed
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.readings import runs_of_state, runs_with
 from htagraph.whatif.scenario import Scenario, what_if
@@ -54,7 +60,7 @@ class Savings(NamedTuple):
     changes: tuple[Offer, ...]
     """Those that can be put into sets; no two of them are the same."""
     left_out: tuple[str, ...]
-    """Names of changes that add work or dependencies, so that amounts do not describe a set with them."""
+    """Names of changes that no layers describe, as transfers share links after these."""
     of: Callable[[tuple[int, ...]], float]
     """How much shorter a usual step is with a set, ns; of a job without usual steps, how much shorter the job is."""
     bound: Callable[[tuple[int, ...]], float]
@@ -98,25 +104,34 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
         >>> savings.of((0,)) == hg.what_if(job).run().baseline_step_ns - none.apply(hg.what_if(job)).run().step_ns
         True
     """
-    state, kept, shorter, left_out = initial(graph), list[Offer](), list[_Shorter](), list[str]()
-    started = _shorter(state, start or state)
+    state = initial(graph)
+    first = start or state
+    started = _shorter(state, first)
     assert started is not None  # a start only takes time away
-    for change in changes:
-        less = _shorter(state, change.apply(what_if(graph)).state)
-        if less is None:
-            left_out.append(change.name)
-        elif len(less.at) and not any(all(map(np.array_equal, less, other)) for other in shorter):
-            kept.append(change)
-            shorter.append(less)
+    parted = _parted(graph, changes)
     baseline = Baseline(state)
+    shares_links = baseline.links.may_share
+    in_place, lengths = parted.in_place, list[_Beside]()
+    if not shares_links:
+        layered = [(change, _beside(graph, change, first, parted.kept)) for change in in_place]
+        in_place = [change for change, lasts in layered if lasts]
+        lengths = [lasts for _, lasts in layered if lasts]
+    left_out = [change.name for change in parted.in_place if change not in in_place]
+    kept = [*in_place, *parted.kept]
+    count = len(in_place)
+    shorter = parted.shorter
     steps = max(gain_steps(graph), 1)
-    length = _in_layers(baseline, [*shorter, started]) if shorter and not baseline.links.may_share else None
+    length = _in_layers(graph, state, [*shorter, started]) if shorter and not shares_links else None
 
     @cache
     def after(which: tuple[int, ...]) -> float:
+        numbers = tuple(number - count for number in which if number >= count)
+        first_change = min(which, default=count)
+        if lengths and first_change < count:
+            return lengths[first_change].of(numbers)
         if length:
-            return length((*which, len(shorter)))
-        outcome = outcome_of(graph, (kept[each] for each in which), start)
+            return length((*numbers, len(shorter)))
+        outcome = outcome_of(graph, (kept[number] for number in which), start)
         return duration_ns(outcome.state.graph, outcome.time, graph)
 
     def of(which: tuple[int, ...]) -> float:
@@ -125,17 +140,77 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
     *on_path, at_start = _on_path(baseline, [*shorter, started])
 
     def bound(which: tuple[int, ...]) -> float:
-        known = steps == 1 and not baseline.links.may_share
+        known = steps == 1 and not shares_links and min(which, default=count) >= count
         spent = duration_ns(graph, graph.time) - after(())  # of what the start takes, so much is no change's any more
-        return sum(on_path[each] for each in which) + at_start - spent if known else float("inf")
+        return sum(on_path[number - count] for number in which) + at_start - spent if known else float("inf")
 
-    partial = [number for number, change in enumerate(kept) if not change.is_whole]
+    apart = {(one + count, other + count) for one, other in _partial_pairs(state, parted)}
+    apart |= set(combinations(range(count), 2))  # their order would matter
+    apart |= {(number, excluded + count) for number, lasts in enumerate(lengths) for excluded in lasts.excluded}
+    return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
+
+
+class _Parted(NamedTuple):
+    """Changes by whether they only take time away."""
+
+    kept: list[Offer]
+    """Changes that only make lags and gaps shorter, no two of these the same."""
+    shorter: list[_Shorter]
+    """How much shorter each of these makes lags and gaps."""
+    in_place: list[Offer]
+    """Changes that put work or dependencies in the place of recorded work, or make a time longer."""
+
+
+def _parted(graph: DependencyGraph, changes: Sequence[Offer]) -> _Parted:
+    """Return changes parted by whether they only take time away; a change that takes none is left out."""
+    parted = _Parted([], [], [])
+    for change in changes:
+        less = _shorter(initial(graph), change.apply(what_if(graph)).state)
+        if less is None:
+            parted.in_place.append(change)
+        elif len(less.at) and not any(all(map(np.array_equal, less, same)) for same in parted.shorter):
+            parted.kept.append(change)
+            parted.shorter.append(less)
+    return parted
+
+
+def _partial_pairs(state: State, parted: _Parted) -> list[tuple[int, int]]:
+    """Return the pairs of changes that both take a part of one time."""
+    partial = [number for number, change in enumerate(parted.kept) if not change.is_whole]
     who = np.zeros(len(state.lag) + len(state.gap), np.int64)
-    for each in partial:
-        who[shorter[each].at] |= 1 << each
-    met = {each: int(np.bitwise_or.reduce(who[shorter[each].at])) for each in partial}
-    apart = frozenset((one, two) for one, two in combinations(partial, 2) if met[one] >> two & 1)
-    return Savings(tuple(kept), tuple(left_out), of, bound, apart)
+    for number in partial:
+        who[parted.shorter[number].at] |= 1 << number
+    met = {number: int(np.bitwise_or.reduce(who[parted.shorter[number].at])) for number in partial}
+    return [(first, second) for first, second in combinations(partial, 2) if met[first] >> second & 1]
+
+
+class _Beside(NamedTuple):
+    """Sets of changes beside one that puts work in the place of other work."""
+
+    of: Callable[[tuple[int, ...]], float]
+    """How long the job takes with this change and a set of further changes, ns."""
+    excluded: list[int]
+    """The further changes that cannot be made beside this one, or do more than take time away then."""
+
+
+def _beside(graph: DependencyGraph, change: Offer, start: State, further: Sequence[Offer]) -> _Beside | None:
+    """Return how long the job takes with sets of further changes beside one change; None if no layers describe that.
+
+    The one change comes first: the further changes take from the time that is left.
+    """
+    scenario = change.apply(Scenario(graph, start))
+    state = scenario.state
+    if state.jitter or assumed(state).may_share:
+        return None
+    nothing = _Shorter(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    shorter, excluded = [], []
+    for number, further_change in enumerate(further):
+        less = None
+        with suppress(SelectionError):  # nothing of its time is left
+            less = _shorter(state, further_change.apply(scenario).state)
+        excluded += [number] if less is None else []
+        shorter.append(less or nothing)
+    return _Beside(_in_layers(graph, state, shorter), excluded)
 
 
 def outcome_of(graph: DependencyGraph, changes: Iterable[Offer], start: State | None = None) -> Outcome:
@@ -163,9 +238,10 @@ def _on_path(baseline: Baseline, shorter: Sequence[_Shorter]) -> list[float]:
     return [float(each.amount[on[each.at]].sum()) for each in shorter]
 
 
-def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tuple[int, ...]], float]:
-    """Return a function of a set: how long the job takes with these changes, ns."""
-    state = baseline.state
+def _in_layers(
+    recorded: DependencyGraph, state: State, shorter: Sequence[_Shorter]
+) -> Callable[[tuple[int, ...]], float]:
+    """Return a function of a set: how long the job takes with these changes of a state, ns."""
     graph, count = state.graph, len(state.lag)
     at, amount, mask = _layers(shorter)
     most = np.zeros(count + len(state.gap), np.int64)
@@ -178,8 +254,9 @@ def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tup
         runs = made
     owner, order = np.concatenate((runs.run, runs.run_of_gap))[at], np.argsort(mask, kind="stable")
     starts = run_starts(mask[order])
-    by_mask = list(zip(mask[order][starts].tolist(), np.split(order, starts[1:]), strict=True))
-    spans, steps = graph.step_spans, gain_steps(graph)
+    parts = np.split(order, starts[1:]) if len(order) else []
+    by_mask = list(zip(mask[order][starts].tolist(), parts, strict=True))
+    spans, steps = graph.step_spans, gain_steps(recorded)
     marks = np.concatenate((spans.start, spans.end))
     places, time = runs.place[marks], np.zeros(graph.vertex_count, np.int64)
 
@@ -188,20 +265,23 @@ def _in_layers(baseline: Baseline, shorter: Sequence[_Shorter]) -> Callable[[tup
         rows = [rows for bits, rows in by_mask if bits & chosen]
         moments = runs.after(np.concatenate(rows) if rows else order[:0], amount, owner)
         if steps <= 1:
-            return float(moments[runs.last].max() - graph.origin_ns)
+            return float(moments[runs.last].max() - recorded.origin_ns)
         time[marks] = moments[places]
-        return duration_ns(graph, time)
+        return duration_ns(graph, time, recorded)
 
     return length
 
 
 def _layers(shorter: Sequence[_Shorter]) -> tuple[Array, Array, Array]:
     """Return layers of lags and gaps: (where each is, its amount in ns, a bit for each change that takes it)."""
-    at = np.concatenate([each.at for each in shorter])
-    amount = np.concatenate([each.amount for each in shorter])
+    nothing = np.zeros(0, np.int64)
+    at = np.concatenate([nothing, *(each.at for each in shorter)])
+    amount = np.concatenate([nothing, *(each.amount for each in shorter)])
     bit = np.repeat(np.int64(1) << np.arange(len(shorter)), [len(each.at) for each in shorter])
     order = np.lexsort((amount, at))
     at, amount, bit = at[order], amount[order], bit[order]
+    if not len(at):
+        return at, amount, bit
     starts = run_starts(at)
     stops = np.append(starts[1:], len(at))
     below = np.append(0, amount[:-1])

@@ -14,6 +14,9 @@ from htagraph.whatif.interval import Interval, changes_nothing, spread
 from tests.reach import DATA, graph_of
 from tests.strategies import OTHER, load, op, step
 
+QUIET = 0.004
+"""How much the mean step differs from run to run where each call always takes the same, relative."""
+
 
 def test_nothing_changed_is_certain() -> None:
     graph = graph_of(DATA / "demo")
@@ -25,18 +28,20 @@ def test_nothing_changed_is_certain() -> None:
 
 def test_chance_grows_with_the_differences_of_steps_and_the_size_of_the_effect() -> None:
     even, uneven = np.full(10, 100.0), np.array([90.0, 110.0, 85, 100, 122, 91, 104, 99, 87, 112])
-    assert spread(1.0, even) < 0.01
-    assert spread(2.0, even) > spread(1.1, even)
-    few = spread(1.0, uneven[:4])
-    assert few > spread(1.0, uneven) > 0.05
-    assert spread(1.0, even) < spread(1.0, np.zeros(0)) < 0.06  # of other jobs, where the recording does not show it
-    assert spread(1.0, np.array([100.0])) == spread(1.0, np.zeros(0))
+    assert spread(1.0, even, QUIET) < 0.01
+    assert spread(2.0, even, QUIET) > spread(1.1, even, QUIET)
+    few = spread(1.0, uneven[:4], QUIET)
+    assert few > spread(1.0, uneven, QUIET) > 0.05
+    assert (
+        spread(1.0, even, QUIET) < spread(1.0, np.zeros(0), QUIET) < 0.06
+    )  # of other jobs, where the recording does not show it
+    assert spread(1.0, np.array([100.0]), QUIET) == spread(1.0, np.zeros(0), QUIET)
 
 
 def test_steps_that_take_turns_are_known_better_than_independent_ones() -> None:
     in_turn = np.tile([50.0, 50.0, 200.0], 3)
-    assert spread(1.0, in_turn) < 0.01
-    assert spread(1.0, np.sort(in_turn)) > 0.3
+    assert spread(1.0, in_turn, QUIET) < 0.01
+    assert spread(1.0, np.sort(in_turn), QUIET) > 0.3
 
 
 def test_nine_of_ten_means_of_other_runs_are_inside() -> None:
@@ -44,7 +49,7 @@ def test_nine_of_ten_means_of_other_runs_are_inside() -> None:
     inside = 0
     for _ in range(300):
         one, other = draw.normal(100, 10, (2, 9))
-        inside += abs(math.log(other.mean() / one.mean())) <= spread(1.0, one)
+        inside += abs(math.log(other.mean() / one.mean())) <= spread(1.0, one, QUIET)
     assert inside >= 0.87 * 300
 
 
@@ -68,7 +73,7 @@ def test_the_more_steps_differ_the_wider_the_interval() -> None:
     assert differ[0] < same[0] < same[1] < differ[1]
     for low, high in (same[2], differ[2]):
         assert 0 < 40_000 - low < 5_000, "what the recorded run saves, 5 µs in each of 8 steps, does not depend on it"
-        assert 0 < high - 40_000 < 5_000
+        assert high == 40_000, "nothing saves more than its own time"
 
 
 @pytest.mark.parametrize("seed", [3, 4])

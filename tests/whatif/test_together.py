@@ -111,8 +111,21 @@ def test_too_many_sets_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "within" in greedy.sentences(["data/demo"])[1]
 
 
-def test_a_change_that_adds_work_is_left_out() -> None:
+def test_a_change_that_adds_work_is_compared_too() -> None:
     savings = savings_of(
         graph_of(DATA / "demo"), [Offer("slower", (), lambda each: each.scale(factor=2), is_whole=False)]
     )
-    assert (savings.changes, savings.left_out) == ((), ("slower",))
+    assert [each.name for each in savings.changes] == ["slower"]
+    assert savings.of((0,)) < 0
+
+
+def test_sets_with_one_kernel_in_place_of_many_are_the_replay_to_the_nanosecond() -> None:
+    fused = Offer("fused", (), lambda each: each.fuse(kind="computation"), is_whole=False)
+    compared(graph_of(DATA / "demo"), [fused, scaled("Mem*", 0.5), scaled("*gemm*", 0.5), scaled("cuda*", 0.0)])
+
+
+def test_no_set_has_two_changes_that_put_work_in_the_place_of_other_work() -> None:
+    fused = Offer("fused", (), lambda each: each.fuse(kind="computation"), is_whole=False)
+    slower = Offer("slower", (), lambda each: each.scale(factor=2), is_whole=False)
+    savings = savings_of(graph_of(DATA / "demo"), [fused, slower])
+    assert not savings.may_be((0, 1))

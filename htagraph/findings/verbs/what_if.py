@@ -9,6 +9,7 @@ import pandas as pd
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
+from htagraph.findings.finding import per_step, saved_us
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import cause_words, plural, share_text, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part
@@ -32,6 +33,7 @@ def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
     return spoken(
         _gain(after),
+        _saved(after),
         _throughput(after),
         f"With noise, half of the runs take less than {time_text(low / 1000)}, and 99 % less than "
         f"{time_text(high / 1000)}."
@@ -52,7 +54,8 @@ def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < ROUNDING:
         was = "" if new == old else f", not {old}"
-        why = "" if after.state.scaled[0] != 1 else ": hardly anything waits for what was changed"
+        is_same = after.makespan_ns == after.baseline_ns or after.state.scaled[0] != 1  # a note says why
+        why = "" if is_same else ": hardly anything waits for what was changed"
         return f"The job would take as long as before ({new}{was}){why}."
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
@@ -65,6 +68,20 @@ def _gain(after: Outcome) -> str:
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     interval = f" (90 % interval of the speedup: {low} to {high})" if low != high else ""
     return f"The job would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
+
+
+def _saved(after: Outcome) -> str:
+    """Return what is saved of the recorded run, as findings and plans say it: without how much runs differ."""
+    if after.state.scaled[0] != 1 or not after.makespan_ns:
+        return ""
+    us, (low_us, high_us) = saved_us(after)
+    if us <= 0 or after.speedup - 1 < ROUNDING:
+        return ""
+    steps = gain_steps(after.baseline)
+    low, high = (time_text(per_step(max(end, 0.0), steps)) for end in (low_us, high_us))
+    if low == high:
+        return ""
+    return f"{'Of a recorded step' if steps > 1 else 'Of the recorded run'} this saves {low} to {high} (90 %)."
 
 
 def _times(speedup: float) -> str:

@@ -29,6 +29,7 @@ from htagraph.whatif.contracted_readings import Reading, contracted_readings, sh
 from htagraph.whatif.interval import CONSTANTS
 from htagraph.whatif.options import CHANGES, criteria, criteria_text
 from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.run_spread import run_spread
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["Slider", "Start", "sliders", "starts", "what_if_section"]
@@ -70,7 +71,7 @@ _WORDS = {
     "missing": "The interval is not whole; the command gives all of it. Not in it:",
 }
 _DEFINITIONS = (
-    "Usual step: the median from step to step, without first steps that warm up. As fast: the recorded makespan "
+    "Usual step: the mean of regular steps, none of which warms up or is odd. As fast: the recorded makespan "
     "over the predicted one. 90 %: the interval of hg.what_if, which has other readings of the same recording (waits "
     "that are not certain or not shown, pauses that nothing explains, a loader that may not keep up) and chance; for "
     "steps, the interval of the speedup applied to the usual step. Critical path: the longest chain of work and waits "
@@ -124,7 +125,7 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
             left_out.append(f"Not here, to keep the page small: {start.name}: {' '.join(start.option)}")
             continue
         jobs.append({
-            "name": start.name, "option": start.option, "missing": missing,
+            "name": start.name, "option": start.option, "missing": missing, "ceiling": bool(start.state.ceilings),
             "ranks": _added(data, _ranks(graph, found[0][0].skeleton)),
             "readings": [
                 {"cause": each.cause, "ratio": each.ratio, "unit": unit, **_added(data, piece)}
@@ -219,7 +220,8 @@ def _header(
     ]  # fmt: skip
     cadence = cadence_of(outcome.baseline)
     return {
-        "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
+        "inputs": list(inputs), "jobs": jobs, "words": _WORDS,
+        "constants": {**CONSTANTS, "run_spread": run_spread(outcome.baseline)},
         "recorded": {
             "makespan": outcome.baseline_ns, "step": outcome.baseline_step_ns, "steps": outcome.baseline_steps_ns,
         },

@@ -12,10 +12,13 @@ __all__ = ["free_dataloader"]
 def free_dataloader(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - rank and step
     """Return the state in which no rank waits for the data loader.
 
+    The gain is a ceiling: devices and cores that no longer pause may be slower than recorded.
+
     Args:
         **criteria: ``rank=`` and ``step=``; all of them by default.
 
     Raises:
         SelectionError: no wait for a data loader is in the graph.
     """
-    return with_factor(state, loader_time(state, criteria), 0.0)
+    free = with_factor(state, loader_time(state, criteria), 0.0)
+    return free.as_ceiling("free_dataloader")

@@ -38,4 +38,5 @@ def infinite_gpu(state: State) -> State:
     is_pause &= ~waits_for_earlier_work(graph.activities, graph.edges)
     pauses = np.flatnonzero(is_pause & (state.lag > NEVER))
     lags = np.minimum(state.lag[pauses], 0)
-    return weighed(state, pauses, lags)
+    free = weighed(state, pauses, lags)
+    return free.as_ceiling("infinite_gpu")

@@ -29,4 +29,6 @@ def infinite_host(state: State) -> State:
     gone = on_host & ~of_kinds(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
     gone |= graph.gap_kind == GapKind.LAUNCH_EXCESS
     gone[interruption_time(graph).gaps] = True
-    return weighed(state, rows, np.minimum(state.lag[rows], 0), gone)
+    lags = np.minimum(state.lag[rows], 0)
+    free = weighed(state, rows, lags, gone)
+    return free.as_ceiling("infinite_host")

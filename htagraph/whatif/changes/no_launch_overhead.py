@@ -37,4 +37,5 @@ def no_launch_overhead(state: State, /, **criteria: Any) -> State:  # noqa: ANN4
     latency = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH) & calls[edges.source >> 1]
     rows = np.flatnonzero(own | latency)
     lags = np.minimum(state.lag[rows], 0)
-    return weighed(state, rows, lags)
+    free = weighed(state, rows, lags)
+    return free.as_ceiling("no_launch_overhead")

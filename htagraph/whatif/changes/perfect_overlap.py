@@ -52,7 +52,8 @@ def _on_devices(state: State, rows: Ints) -> State:
     freed = np.unique(target[vanish & (edges.kind == EdgeKind.STREAM) & (edges.target % 2 == 0)])
     chains, count = _chains(graph, collective, freed), int(vanish.sum())
     note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({count} waits vanished)"
-    return with_other_edges(state.with_note(note), ~vanish, chains, "perfect_overlap")
+    ideal = state.with_note(note).as_ceiling("perfect_overlap")
+    return with_other_edges(ideal, ~vanish, chains, "perfect_overlap")
 
 
 def _on_hosts(state: State, rows: Ints) -> State:

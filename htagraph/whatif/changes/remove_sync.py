@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from htagraph.core.arrays import Mask
 from htagraph.core.errors import NothingMeetsError
 from htagraph.core.kinds import DEVICE_WAITS, OPERATORS, ActivityKind, of_kinds
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.host_time import blocked_by_copies, device_waits
 from htagraph.queries.weights import NEVER, State, of_kind, without_waits
@@ -42,4 +44,17 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
         alone = "; copies of pageable memory block by themselves" if blocked_by_copies(graph).any() else ""
         msg = f"{why}; calls and operators that wait for the device: {known}{alone}"
         raise NothingMeetsError(msg)
+    if not dropped.any():
+        state = state.with_note(_why_none(graph, calls))
     return replace(without_waits(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))
+
+
+def _why_none(graph: DependencyGraph, calls: Mask) -> str:
+    """Return why no selected call waits for the device."""
+    by_copies = (blocked_by_copies(graph) & device_waits(graph, calls)).any()
+    if by_copies:
+        return (
+            "remove_sync: the selected calls wait for copies of pageable memory only, and these copies block by "
+            "themselves; pin_memory leaves the wait out"
+        )
+    return "remove_sync: the device was done with its work whenever a selected call asked for it"

@@ -22,13 +22,13 @@ def test_slower_and_faster_are_told_apart() -> None:
     before, now = bound("computation"), bound("communication")
     assert "times as long" in sentences(slower, before, now)[0]
     assert "times as fast" in sentences(faster, before, now)[0]
-    assert sentences(faster, before, now)[1] == (
+    assert sentences(faster, before, now)[2] == (
         "It would then be bound by transfers between ranks (80 % of the critical path) instead of computation."
     )
     assert "takes as long" not in sentences(faster, before, now)[0]
     assert "as long as before" in sentences(scenario.run(), before, now)[0]
     assert ", a usual step " in sentences(faster, before, now)[0]
-    assert sentences(faster, before, before)[1].startswith("It would still be bound by computation")
+    assert sentences(faster, before, before)[2].startswith("It would still be bound by computation")
 
 
 def test_where_nearly_nothing_is_left_no_ratio_is_said() -> None:

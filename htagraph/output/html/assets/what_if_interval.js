@@ -61,6 +61,7 @@ export function intervalOf(job, recorded, now, factors, constants) {
     if (reading.ratio === 1) ratios.push({ log: byStepsOf(all, stepTimesOf(reading, time), speedup), cause: reading.cause });
   }
   ratios.push({ log: aheadOf(recorded, now.makespan, all, constants), cause: constants.steps_ahead });
+  if (job.ceiling) ratios.push({ log: underLoadOf(speedup, constants), cause: constants.slower_under_load });
   const logs = ratios.map(({ log }) => log);
   const steps = all.filter((ns) => ns > 0);
   const chance = spreadOf(speedup, steps, constants);
@@ -68,7 +69,7 @@ export function intervalOf(job, recorded, now, factors, constants) {
   const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
   return {
     low: speedup * Math.exp(Math.min(...logs) - chance),
-    high: speedup * Math.exp(Math.max(...logs) + chance),
+    high: speedup * Math.exp(Math.max(...logs) + (job.ceiling ? withoutEffect(chance, speedup, constants) : chance)),
     cause: Math.abs(widest.log) > chance ? widest.cause : byChance,
   };
 }
@@ -90,6 +91,17 @@ function aheadOf(recorded, makespan, steps, { wide }) {
   const extra = makespan - sum - (recorded.makespan - recorded.steps);
   const log = -Math.log1p(Math.max(extra, 0) / Math.max(sum, 1));
   return steps.length > 1 && log < -Math.log1p(wide) ? log : 0;
+}
+
+/** Return the logarithm by which a ceiling is missed where other work is slower without pauses; 0 for no gain. */
+function underLoadOf(speedup, { under_load }) {
+  return speedup > 1 ? -Math.log1p(under_load * (1 - 1 / speedup)) : 0;
+}
+
+/** Return the half width of an interval, in logarithms, without how far an effect may be off. */
+function withoutEffect(chance, speedup, { quantile, effect_spread }) {
+  const effect = quantile * effect_spread * Math.abs(Math.log(speedup));
+  return Math.sqrt(Math.max(chance ** 2 - effect ** 2, 0));
 }
 
 /** Return whether an interval is too wide to act on. */

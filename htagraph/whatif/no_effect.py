@@ -1,0 +1,58 @@
+"""Why a change leaves a job as it is, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import time_text
+from htagraph.whatif.interval import changes_nothing
+
+if TYPE_CHECKING:
+    from htagraph.whatif.outcome import Outcome
+
+__all__ = ["why_no_effect"]
+
+
+def why_no_effect(outcome: Outcome) -> str:
+    """Return why a job takes as long with its changes as without; empty where it does not, or a change has said why.
+
+    Example:
+        >>> import htagraph as hg
+        >>> why_no_effect(hg.what_if(hg.load("data/demo")).scale(factor=1).run())
+        'nothing is changed: all that was selected takes as long as recorded'
+    """
+    if not outcome.changes or outcome.state.jitter or outcome.makespan_ns != outcome.baseline_ns:
+        return ""
+    if outcome.step_ns != outcome.baseline_step_ns:
+        return ""
+    if changes_nothing(outcome.baseline, outcome.links.state):
+        names = tuple(change.partition("(")[0] + ":" for change in outcome.changes)
+        is_said = any(note.startswith(names) for note in outcome.state.notes)
+        return "" if is_said else "nothing is changed: all that was selected takes as long as recorded"
+    changed = _changed_text(outcome)
+    return f"the job ends when it did{changed}: nothing waits for the changed work, or other work takes as long"
+
+
+def _changed_text(outcome: Outcome) -> str:
+    """Return how much time a change takes away or adds, in words; empty where it has another graph."""
+    before = outcome.baseline
+    after = outcome.state
+    if after.graph is not before:
+        return ""
+    less = _shorter_ns(before.edges.lag, after.lag) + _shorter_ns(before.gap, after.gap)
+    more = _shorter_ns(after.lag, before.edges.lag) + _shorter_ns(after.gap, before.gap)
+    words = []
+    if less:
+        words.append(f"{time_text(less / 1000)} less")
+    if more:
+        words.append(f"{time_text(more / 1000)} more")
+    return f" ({', '.join(words)} to do, summed over threads and devices)" if words else ""
+
+
+def _shorter_ns(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> int:
+    """Return by how much times are shorter after than before, ns; a wait that is gone counts with all of its time."""
+    left = np.maximum(after, 0)
+    return int(np.maximum(before - left, 0).sum())
