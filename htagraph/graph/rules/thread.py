@@ -25,6 +25,7 @@ from htagraph.core.parents import nearest
 from htagraph.core.statistics import middles
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.evidence.pauses import pauses
 from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -71,6 +72,9 @@ def thread(job: RecordedJob) -> Edges:
         made, taken, confidence = hand_overs(job, free)
         parts += [_edges([made], [taken], confidence), _released(job, rank)]
         takers += free if beside else []
+        known = Edges.concatenate(parts[own:])
+        made, taken, confidence = pauses(job, free, known)
+        parts.append(_edges([made], [taken], confidence))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
