@@ -25,6 +25,7 @@ from htagraph.core.parents import nearest
 from htagraph.core.statistics import middles
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.evidence.joins import joins
 from htagraph.graph.evidence.pauses import pauses
 from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
@@ -74,6 +75,8 @@ def thread(job: RecordedJob) -> Edges:
         takers += free if beside else []
         known = Edges.concatenate(parts[own:])
         made, taken, confidence = pauses(job, free, known)
+        parts.append(_edges([made], [taken], confidence))
+        made, taken, confidence = joins(job, free, Edges.concatenate(parts[own:]))
         parts.append(_edges([made], [taken], confidence))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
