@@ -45,14 +45,15 @@ class _Place(NamedTuple):
 def joins(job: RecordedJob, threads: Sequence[HostThread], known: Edges) -> HandOvers:
     """Return what else the waits of a rank's threads waited for; `known` are the edges between them."""
     parts: list[HandOvers] = []
-    known = known.take(np.flatnonzero(known.confidence >= Confidence.COUNTED))
+    lanes, lane = marked([thread.lane for thread in threads], len(job.lanes) + 1), job.activities.lane
+    between = lanes[lane[known.source >> 1]] & lanes[lane[known.target >> 1]]
+    known = known.take(np.flatnonzero(between & (known.confidence >= Confidence.COUNTED)))
     if len(threads) > 2 and len(known):
-        lanes = marked([thread.lane for thread in threads], len(job.lanes) + 1)
         works = works_of(job, threads, lanes)
         made = Ends.of(works, job.moment(2 * works + 1))
         purpose = _purposes(job, made.row)
         release = _purposes(job, known.source >> 1)
-        target = mixed(places(job, known.target), job.activities.lane[known.target >> 1])
+        target = mixed(places(job, known.target), lane[known.target >> 1])
         for rows in grouped(mixed(release, target)):
             if len(rows) >= LIMITS.often:
                 of_purpose = made.take(purpose == release[rows[0]])
