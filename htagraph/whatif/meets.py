@@ -52,7 +52,9 @@ def _given(graph: DependencyGraph) -> Array:
     rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & (edges.provenance == Provenance.INFERRED))
     first, then = edges.source[rows] >> 1, edges.target[rows] >> 1
     apart = (acts.lane[first] != acts.lane[then]) & ~acts.on_device[first] & graph.awake[first] & graph.awake[then]
-    apart &= (acts.kind[then] != ActivityKind.HOST_COMMUNICATION) & (acts.kind[first] != ActivityKind.HOST_COMMUNICATION)
+    apart &= (acts.kind[then] != ActivityKind.HOST_COMMUNICATION) & (
+        acts.kind[first] != ActivityKind.HOST_COMMUNICATION
+    )
     near = time[edges.target[rows]] - time[edges.source[rows]] <= LIMITS.turn_ns
     return rows[apart & near].astype(np.int64)
 

@@ -278,7 +278,7 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
 def with_waits_in_turn(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
     """Let threads that hand work over wait for it in turn: their queue is as short as the recording allows."""
     done, asks = meets(state.graph)
-    return _with_edges(parts_of(), _waits(done, asks, 0)) if len(done) else None
+    return _with_edges(parts_of(), _waits(done, asks, np.zeros(len(done), np.int64))) if len(done) else None
 
 
 _UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]

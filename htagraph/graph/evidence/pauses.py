@@ -48,7 +48,8 @@ class _Pauses(NamedTuple):
 
     def of_role(self, rows: Array) -> _Pauses:
         """Return some of them."""
-        return _Pauses(*(each[rows] for each in self))
+        times = self.begin[rows], self.end[rows]
+        return _Pauses(self.target[rows], self.lane[rows], *times, self.role[rows], self.waits[rows])
 
 
 def pauses(job: RecordedJob, threads: Sequence[HostThread], known: Edges) -> HandOvers:
@@ -74,7 +75,7 @@ def pauses(job: RecordedJob, threads: Sequence[HostThread], known: Edges) -> Han
 def _pauses(job: RecordedJob, threads: Sequence[HostThread], lanes: Mask, known: Edges) -> _Pauses:
     acts = job.activities
     source, target, owner = job.slices
-    own = np.flatnonzero(lanes[acts.lane[source >> 1]] & (job.loaders < 0))
+    own = np.flatnonzero(lanes[acts.lane[source >> 1]] & (job.loaders < 0) & (job.outside.region < 0))
     own = own[(owner[own] < 0) | of_kinds(acts.kind[owner[own]], _SILENT)]
     source, target = source[own].astype(np.int64), target[own].astype(np.int64)
     begin, end = job.moment(source), job.moment(target)
@@ -117,8 +118,7 @@ def _waits(job: RecordedJob, role: _Pauses, made: Ends, names: tuple[Array, ...]
     best: tuple[tuple[float, float], Ends, Array, Array] | None = None
     waited = np.flatnonzero(role.waits)
     near = made.last(role.end[waited])[:, None] - np.arange(LIMITS.nearest_ends)
-    for name, each in ((name, each) for name in names for each in np.unique(name[np.maximum(near, 0)]).tolist()):
-        of_name = made.take(name == each)
+    for of_name in (made.take(of == each) for of in names for each in np.unique(of[np.maximum(near, 0)]).tolist()):
         at = _last_elsewhere(job, of_name, role, waited)
         known = at >= 0
         delay = np.where(known, role.end[waited] - of_name.time[at], np.iinfo(np.int64).max)

@@ -31,8 +31,8 @@ from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of", "unnumbered_names",
-    "waited_loaders", "what_of", "worker_loads",
+    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of",
+    "unnumbered_names", "waited_loaders", "what_of", "worker_loads",
 ]  # fmt: skip
 
 
@@ -342,7 +342,7 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
 def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     """Return for each stretch of `RecordedJob.slices` the region in which it waits for outside, or -1.
 
-    A site is all stretches in regions of one name on a thread that end with the same activity: each gets one item. It
+    A site is all stretches in regions of one name on a thread between the same activities: each gets one item. It
     is one of waits if waits make up for the work before them: all, or those that follow the wait before by as many
     items.
     """
@@ -357,8 +357,8 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     )
     region, source, target = around[rows], source[rows], target[rows]
     lasts = job.moment(target) - job.moment(source)
-    names = unnumbered_names(acts, region), unnumbered_names(acts, target >> 1)
-    key = mixed(acts.lane[region], *names, target & 1)
+    names = (unnumbered_names(acts, each) for each in (region, source >> 1, target >> 1))
+    key = mixed(acts.lane[region], *names, source & 1, target & 1)
     long = lasts >= 2 * LIMITS.turn_ns
     sites, count = np.unique(key[long], return_counts=True)
     wanted = np.flatnonzero(np.isin(key, sites[count > LIMITS.proof]))

@@ -277,7 +277,10 @@ def test_a_pause_of_the_step_itself_may_wait() -> None:
         events += [step(number, at, wait + work), op("learn", at + wait, work)]
         at += wait + work
     assert is_outside(graph := load(events))
-    assert hg.what_if(graph).free_dataloader().run().makespan_ns == 1000 * sum(WORK), "the step's work stays"
+    free = hg.what_if(graph).free_dataloader().run()
+    assert free.makespan_ns == 1000 * (PACE_US + sum(WORK)), (
+        "the step's work stays, and nothing tells of the first wait"
+    )
 
 
 @pytest.mark.parametrize(
