@@ -51,10 +51,8 @@ def _given(graph: DependencyGraph) -> Array:
     acts, edges, time = graph.activities, graph.edges, graph.time
     rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & (edges.provenance == Provenance.INFERRED))
     first, then = edges.source[rows] >> 1, edges.target[rows] >> 1
-    apart = (acts.lane[first] != acts.lane[then]) & ~acts.on_device[first] & graph.awake[first] & graph.awake[then]
-    apart &= (acts.kind[then] != ActivityKind.HOST_COMMUNICATION) & (
-        acts.kind[first] != ActivityKind.HOST_COMMUNICATION
-    )
+    takes_part = graph.awake & ~acts.on_device & (acts.kind != ActivityKind.HOST_COMMUNICATION)
+    apart = (acts.lane[first] != acts.lane[then]) & takes_part[first] & takes_part[then]
     near = time[edges.target[rows]] - time[edges.source[rows]] <= LIMITS.turn_ns
     return rows[apart & near].astype(np.int64)
 

@@ -15,6 +15,7 @@ from htagraph.core.kinds import GapKind, Provenance
 from htagraph.graph.evidence.threads import HostThread, host_threads
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, OTHER, Json, annotation, complete, kernel, launch, load, op, runtime, step
+from tests.threads_at_work import links
 from tests.waiting import by_hand
 
 BACKWARD = "autograd::engine::evaluate_function: A"
@@ -44,27 +45,10 @@ def test_a_thread_and_its_worker_are_idle_where_both_are() -> None:
     assert (both.running >= 0).tolist() == [True, False, True, False, True, False]
 
 
-SURE = 50
-"""Percent: edges below it are guesses."""
 ROOM = ("consume.end", "produce.start", 55)
 """A queue may be full, too."""
 FIRST = ("produce.end", "consume.start", 65)
 """The first item, of which nobody knows whether it was waited for."""
-
-
-def links(events: list[Json]) -> list[tuple[str, str, int]]:
-    """Return (source, target, confidence) of the edges between threads that are no guess, once each."""
-    graph = load(events)
-    edges, acts = graph.edges, graph.activities
-
-    def written(vertex: int) -> str:
-        return f"{graph.names[acts.name[vertex // 2]]}.{('start', 'end')[vertex % 2]}"
-
-    return sorted({
-        (written(int(edges.source[i])), written(int(edges.target[i])), int(edges.confidence[i]))
-        for i in range(len(edges))
-        if edges.kind[i] == EdgeKind.THREAD and edges.confidence[i] >= SURE
-    })  # fmt: skip
 
 
 def queue(produce: int, consume: Sequence[int], delay: int = 150) -> list[Json]:
@@ -276,7 +260,8 @@ def test_a_pause_of_the_step_itself_may_wait() -> None:
     for number, (work, wait) in enumerate(zip(WORK, paced(WORK), strict=True)):
         events += [step(number, at, wait + work), op("learn", at + wait, work)]
         at += wait + work
-    assert is_outside(graph := load(events))
+    graph = load(events)
+    assert is_outside(graph)
     free = hg.what_if(graph).free_dataloader().run()
     assert free.makespan_ns == 1000 * (PACE_US + sum(WORK)), (
         "the step's work stays, and nothing tells of the first wait"
