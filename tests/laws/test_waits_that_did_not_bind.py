@@ -61,7 +61,7 @@ def makespan(events: list[Json]) -> int:
 
 
 def step_ns(graph: DependencyGraph) -> float:
-    return float(np.mean(np.diff(np.sort(graph.step_spans.start))))
+    return float(np.mean(np.diff(np.sort(graph.time[graph.step_spans.start]))))
 
 
 @given(st.integers(12_000, 40_000), st.floats(0.2, 0.8), st.floats(0.1, 0.5))

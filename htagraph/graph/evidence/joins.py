@@ -51,8 +51,8 @@ def joins(job: RecordedJob, threads: Sequence[HostThread], known: Edges) -> Hand
     if len(threads) > 2 and len(known):
         works = works_of(job, threads, lanes)
         made = Ends.of(works, job.moment(2 * works + 1))
-        purpose = _purposes(job, made.row)
-        release = _purposes(job, known.source >> 1)
+        both = _purposes(job, np.concatenate((made.row, known.source >> 1)))  # numbers are of one call
+        purpose, release = both[: len(made.row)], both[len(made.row) :]
         target = mixed(places(job, known.target), lane[known.target >> 1])
         for rows in grouped(mixed(release, target)):
             if len(rows) >= LIMITS.often:
