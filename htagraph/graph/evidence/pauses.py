@@ -136,7 +136,10 @@ def _waits(job: RecordedJob, role: _Pauses, made: Ends, names: tuple[Array, ...]
     if best is None:
         return
     (share, _), by_name, woken, by = best
-    yield 2 * by_name.row[by] + 1, role.target[woken], np.full(len(by), round(Confidence.LIKELY * share))
+    # work that waits for the same work elsewhere takes turns, by a lock: after a change it may take them otherwise
+    turns = bool(np.isin(role.target >> 1, by_name.row).any())
+    sure = Confidence.COUNTED if turns else round(Confidence.LIKELY * share)
+    yield 2 * by_name.row[by] + 1, role.target[woken], np.full(len(by), sure)
     yield from _counted(role, by_name, woken, by)
 
 
@@ -162,4 +165,4 @@ def _counted(role: _Pauses, made: Ends, woken: Array, by: Array) -> Iterator[Han
     known = (maker >= 0) & (maker < len(made.row))
     taker, maker = taker[known], maker[known]
     taker, maker = (each[made.time[maker] <= role.end[taker]] for each in (taker, maker))
-    yield 2 * made.row[maker] + 1, role.target[taker], np.full(len(taker), Confidence.ELSEWHERE)
+    yield 2 * made.row[maker] + 1, role.target[taker], np.full(len(taker), Confidence.COUNTED)
