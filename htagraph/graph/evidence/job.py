@@ -88,7 +88,7 @@ class RecordedJob:
 
     @cached_property
     def outside(self) -> Outside:
-        """Where threads wait for processes that were not recorded."""
+        """The waits of threads for processes outside the recording."""
         from htagraph.graph.evidence.outside import outside
 
         return outside(self)

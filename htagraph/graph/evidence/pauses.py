@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, joined, marked
-from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.kinds import ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.parents import outermost
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
@@ -26,9 +26,6 @@ from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["pauses", "places", "works_of"]
-
-_SILENT = (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
-"""Kinds in which a thread may wait without anything being recorded."""
 
 
 class _Pauses(NamedTuple):
@@ -76,7 +73,7 @@ def _pauses(job: RecordedJob, threads: Sequence[HostThread], lanes: Mask, known:
     acts = job.activities
     source, target, owner = job.slices
     own = np.flatnonzero(lanes[acts.lane[source >> 1]] & (job.loaders < 0) & (job.outside.region < 0))
-    own = own[(owner[own] < 0) | of_kinds(acts.kind[owner[own]], _SILENT)]
+    own = own[(owner[own] < 0) | of_kinds(acts.kind[owner[own]], (*ANNOTATIONS, ActivityKind.PYTHON))]
     source, target = source[own].astype(np.int64), target[own].astype(np.int64)
     begin, end = job.moment(source), job.moment(target)
     order = np.argsort(end, kind="stable")

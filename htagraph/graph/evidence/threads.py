@@ -357,8 +357,8 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     )
     region, source, target = around[rows], source[rows], target[rows]
     lasts = job.moment(target) - job.moment(source)
-    names = (unnumbered_names(acts, each) for each in (region, source >> 1, target >> 1))
-    key = mixed(acts.lane[region], *names, source & 1, target & 1)
+    inside, before, behind = unnumbered_names(acts, np.stack((region, source >> 1, target >> 1)))
+    key = mixed(acts.lane[region], inside, before, behind, source & 1, target & 1)
     long = lasts >= 2 * LIMITS.turn_ns
     sites, count = np.unique(key[long], return_counts=True)
     wanted = np.flatnonzero(np.isin(key, sites[count > LIMITS.proof]))

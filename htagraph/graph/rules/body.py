@@ -21,7 +21,7 @@ def body(job: RecordedJob) -> Edges:
     """Return an edge for every stretch of self time; the lags of one activity sum to its self time.
 
     The time of data loaders has edges of its own. A stretch in which a frame waits for a process that was not recorded
-    takes what it would take if nothing had to be waited for.
+    has the duration of a stretch without a wait.
     """
     return Edges.concatenate(_stretches(job))
 

@@ -15,7 +15,7 @@ from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.evidence.paces import fetch_ns, paces
+from htagraph.graph.evidence.outside import fetch_ns, paces
 from htagraph.graph.tolerances import Confidence
 
 __all__ = ["dataloader"]
@@ -32,8 +32,8 @@ def dataloader(job: RecordedJob) -> Edges:
     takes to fetch a batch that is ready, so that a faster loader hides behind the computation, and faster computation
     gains nothing where the loader is slower.
 
-    So has a wait for a process that was not recorded (`evidence.outside`). No name says that it is one, so that these
-    edges are inferred, and the stretches are time of their thread like any other.
+    A wait for a process that was not recorded has such an edge, too (`evidence.outside`). No name proves the wait, so
+    that the edge is inferred, and the stretch is time of the thread like any other.
     """
     acts = job.activities
     source, target, _ = job.slices

@@ -25,8 +25,6 @@ from htagraph.core.parents import nearest
 from htagraph.core.statistics import middles
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.evidence.joins import joins
-from htagraph.graph.evidence.pauses import pauses
 from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -73,11 +71,7 @@ def thread(job: RecordedJob) -> Edges:
         made, taken, confidence = hand_overs(job, free)
         parts += [_edges([made], [taken], confidence), _released(job, rank)]
         takers += free if beside else []
-        known = Edges.concatenate(parts[own:])
-        made, taken, confidence = pauses(job, free, known)
-        parts.append(_edges([made], [taken], confidence))
-        made, taken, confidence = joins(job, free, Edges.concatenate(parts[own:]))
-        parts.append(_edges([made], [taken], confidence))
+        parts += _by_roles(job, free, Edges.concatenate(parts[own:]))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
@@ -86,6 +80,19 @@ def thread(job: RecordedJob) -> Edges:
     made, taken, confidence = hand_overs(job, takers)
     parts.append(_edges([made], [taken], confidence))
     return Edges.concatenate(parts)
+
+
+def _by_roles(job: RecordedJob, threads: list[HostThread], known: Edges) -> list[Edges]:
+    """Return the edges into pauses of a rank's threads, and from what else these pauses join, beside the known ones."""
+    if len(threads) < 2:
+        return []
+    from htagraph.graph.evidence.joins import joins  # many jobs have one thread
+    from htagraph.graph.evidence.pauses import pauses
+
+    made, taken, confidence = pauses(job, threads, known)
+    paused = _edges([made], [taken], confidence)
+    made, taken, confidence = joins(job, threads, Edges.concatenate([known, paused]))
+    return [paused, _edges([made], [taken], confidence)]
 
 
 def _edges(
