@@ -93,4 +93,6 @@ def _joined(job: RecordedJob, place: _Place, made: Ends, known: Edges) -> Iterat
         return
     source, target = 2 * made.row + 1, place.vertex[at]
     new = (count[at] == usual) & ~np.isin(mixed(source, target), mixed(known.source, known.target))
-    yield source[new], target[new], np.full(np.count_nonzero(new), Confidence.ELSEWHERE)
+    # where it did not wait, items of a queue may have been made for a later round
+    sure = np.where(place.waits[at], Confidence.ELSEWHERE, Confidence.COUNTED)
+    yield source[new], target[new], sure[new]
