@@ -20,11 +20,11 @@ from htagraph.core.arrays import Array, Ints, joined, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import nearest
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.accept import Ends
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.pauses import places, works_of
 from htagraph.graph.evidence.threads import HandOvers, HostThread
-from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["joins"]

@@ -19,10 +19,10 @@ from htagraph.core.arrays import Array, Ints, Mask, joined, marked
 from htagraph.core.kinds import ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.parents import outermost
 from htagraph.graph.activities import Edges, lane_moments
+from htagraph.graph.evidence.accept import Ends, behind_ends, confidence
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HandOvers, HostThread, what_of
-from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["pauses", "places", "works_of"]
@@ -112,43 +112,26 @@ def works_of(job: RecordedJob, threads: Sequence[HostThread], lanes: Mask) -> Ar
 
 def _waits(job: RecordedJob, role: _Pauses, made: Ends, names: tuple[Array, ...]) -> Iterator[HandOvers]:
     """Yield what releases the pauses of a role, if that is regular: work of one name, in the same region or in any."""
-    best: tuple[tuple[float, float], Ends, Array, Array] | None = None
+    found: list[tuple[int, float, int, Ends, Array, Array]] = []
     waited = np.flatnonzero(role.waits)
-    near = made.last(role.end[waited])[:, None] - np.arange(LIMITS.nearest_ends)
+    over, idle = role.end[waited], (role.end - role.begin)[waited]
+    near = made.last(over)[:, None] - np.arange(LIMITS.nearest_ends)
     for of_name in (made.take(of == each) for of in names for each in np.unique(of[np.maximum(near, 0)]).tolist()):
-        at = _last_elsewhere(job, of_name, role, waited)
-        known = at >= 0
-        delay = np.where(known, role.end[waited] - of_name.time[at], np.iinfo(np.int64).max)
-        idle = role.end[waited] - role.begin[waited]
-        agrees = delay <= np.minimum(LIMITS.turn_ns, LIMITS.most * idle)
-        if np.count_nonzero(agrees) < LIMITS.often:
-            continue
-        reach = max(1, int(delay[agrees].max()))
-        until, around = role.end[waited][agrees], np.minimum(idle[agrees], LIMITS.few * reach)
-        chance = float(of_name.chance(until - around, until + around, reach, delay[agrees]).prod())
-        share = float(agrees.mean())
-        if LIMITS.agrees(share, chance):
-            candidate = (share, -float(np.median(delay[agrees]))), of_name, waited[agrees], at[agrees]
-            best = max(best, candidate, key=lambda of: of[0]) if best else candidate
-    if best is None:
+        odds = behind_ends(of_name, over, idle, LIMITS.turn_ns)  # the thread itself ends nothing while it is idle
+        sure = confidence(odds)
+        if sure:
+            woken = np.flatnonzero(odds[-1])
+            by = of_name.last(over[woken])
+            delay = float(np.median(over[woken] - of_name.time[by]))
+            found.append((len(woken), -delay, sure, of_name, waited[woken], by))
+    if not found:
         return
-    (share, _), by_name, woken, by = best
+    _, _, sure, by_name, woken, by = max(found, key=lambda candidate: candidate[:2])
     # work that waits for the same work elsewhere takes turns, by a lock: after a change it may take them otherwise
     turns = bool(np.isin(role.target >> 1, by_name.row).any())
-    sure = Confidence.COUNTED if turns else round(Confidence.LIKELY * share)
+    sure = min(sure, Confidence.COUNTED) if turns else sure
     yield 2 * by_name.row[by] + 1, role.target[woken], np.full(len(by), sure)
     yield from _counted(role, by_name, woken, by)
-
-
-def _last_elsewhere(job: RecordedJob, made: Ends, role: _Pauses, rows: Array) -> Array:
-    """Return for some pauses the place of the last end on another thread than their own, or -1."""
-    out = np.full(len(rows), -1)
-    on = job.activities.lane[made.row]
-    for lane in np.unique(role.lane[rows]).tolist():
-        own, others = np.flatnonzero(role.lane[rows] == lane), np.flatnonzero(on != lane)
-        at = made.take(others).last(role.end[rows[own]])
-        out[own] = np.where(at >= 0, np.append(others, -1)[at], -1)
-    return out
 
 
 def _counted(role: _Pauses, made: Ends, woken: Array, by: Array) -> Iterator[HandOvers]:
