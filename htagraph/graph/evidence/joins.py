@@ -4,7 +4,8 @@ One end releases such a wait, and only that one shows in the recording: a change
 no edge. Others are known by their role: work of the same purpose (names that differ in numbers only) on other threads
 than the one that released the wait, over before the release, and not yet taken by an earlier wait of the same place.
 Whether a wait joins at all shows in the counts: a wait for one item of a queue ends with the first item that is made,
-so that no other one lies between two waits; one that joins leaves equally many between any two.
+so that no other one lies between two waits; one that joins leaves equally many between any two. Threads that are joined
+begin again behind the wait, and those that fill a queue go on by themselves.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, joined, marked
+from htagraph.core.arrays import Array, Ints, Mask, joined, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import nearest
-from htagraph.graph.activities import Edges
+from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.evidence.accept import Ends
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
@@ -57,7 +58,7 @@ def joins(job: RecordedJob, threads: Sequence[HostThread], known: Edges) -> Hand
         for rows in grouped(mixed(release, target)):
             if len(rows) >= LIMITS.often:
                 of_purpose = made.take(purpose == release[rows[0]])
-                parts += _joined(job, _place(job, threads, known.target[rows]), of_purpose, known.take(rows))
+                parts += _joined(job, _place(job, threads, known.target[rows]), of_purpose, known.take(rows), works)
     source, vertex, confidence = joined(parts, 3)
     return source, vertex, confidence
 
@@ -81,7 +82,22 @@ def _place(job: RecordedJob, threads: Sequence[HostThread], vertex: Array) -> _P
     return _Place(lane, thread.vertices[here], thread.times[here], np.isin(thread.vertices[here], vertex))
 
 
-def _joined(job: RecordedJob, place: _Place, made: Ends, known: Edges) -> Iterator[HandOvers]:
+def _go_on(job: RecordedJob, works: Array, made: Ends, at: Array, until: Ints) -> Mask:
+    """Return for what was made which threads go on before the wait `at` that it was made for is over, `until`, ns.
+
+    Threads that are joined begin again with those that join them. Those that fill a queue go on by themselves.
+    """
+    acts = job.activities
+    begins = np.sort(lane_moments(acts, works, job.moment(2 * works)))
+    ended, resumed = (lane_moments(acts, made.row, moment) for moment in (made.time, until))
+    order = np.lexsort((made.time, acts.lane[made.row], at))
+    lane, of = acts.lane[made.row][order], at[order]
+    last = np.zeros(len(order), np.bool_)
+    last[order] = np.append((lane[1:] != lane[:-1]) | (of[1:] != of[:-1]), True)
+    return last & (np.searchsorted(begins, resumed) > np.searchsorted(begins, ended))
+
+
+def _joined(job: RecordedJob, place: _Place, made: Ends, known: Edges, works: Array) -> Iterator[HandOvers]:
     """Yield what else was made, on other threads, between one moment of a place and the next, if that is regular."""
     made = made.take(job.activities.lane[made.row] != place.lane)
     at = np.searchsorted(place.time, made.time)  # the moment of the place that comes next
@@ -90,6 +106,8 @@ def _joined(job: RecordedJob, place: _Place, made: Ends, known: Edges) -> Iterat
     waited = np.flatnonzero(place.waits)[1:]  # the first round may have begun before the recording
     usual = int(np.median(count[waited])) if len(waited) else 0
     if usual < 2 or (count[waited] == usual).mean() < LIMITS.nearly_all:
+        return
+    if _go_on(job, works, made, at, place.time[at])[np.isin(at, waited)].mean() > 1 - LIMITS.nearly_all:
         return
     source, target = 2 * made.row + 1, place.vertex[at]
     new = (count[at] == usual) & ~np.isin(mixed(source, target), mixed(known.source, known.target))
