@@ -88,7 +88,7 @@ class RecordedJob:
 
     @cached_property
     def outside(self) -> Outside:
-        """The waits of threads for processes outside the recording."""
+        """Waits of threads for processes outside the recording."""
         from htagraph.graph.evidence.outside import outside
 
         return outside(self)

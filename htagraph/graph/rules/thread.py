@@ -46,6 +46,9 @@ def thread(job: RecordedJob) -> Edges:
     waits for it (`evidence.threads`). Ranks of one host may do so, too: what they also talk by (a socket, a lock of a
     file, shared memory) was not recorded.
 
+    Pauses of one role, on whichever threads, wait for work that ends right before (`evidence.pauses`), and a wait that
+    joins several threads waits for all (`evidence.joins`).
+
     Locks and queues of Python, where stacks were recorded: a call that takes one for long waits for the last call of
     another thread that releases this lock, or adds to this queue. Python that is blocked while another thread has the
     interpreter waits for this thread.
@@ -83,7 +86,7 @@ def thread(job: RecordedJob) -> Edges:
 
 
 def _by_roles(job: RecordedJob, threads: list[HostThread], known: Edges) -> list[Edges]:
-    """Return the edges into pauses of a rank's threads, and from what else these pauses join, beside the known ones."""
+    """Return the new edges into pauses of a rank's threads, and the edges of joins."""
     if len(threads) < 2:
         return []
     from htagraph.graph.evidence.joins import joins  # many jobs have one thread
