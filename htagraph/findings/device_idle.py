@@ -14,7 +14,7 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import BOUND, LOADER_ADVICE
+from htagraph.findings.bound import BOUND, LOADER_ADVICE, source_of
 from htagraph.findings.finding import (
     JUDGES,
     NO_CHART,
@@ -60,6 +60,7 @@ _MORE_GRAPHS = "Use CUDA graphs for more of a step"
 """The same advice for a job that replays some."""
 _HOST = {
     "loader": (", which waits for the data loader", LOADER_ADVICE),
+    "source": (", which waits for another process or thread", "Make what it waits for faster, or ask for it earlier."),
     "ranks": (", which waits for other ranks or transfers", ""),
     "pauses": (": a few long pauses of the host, not many launches", "See what the host does in them (htagraph idle)."),
     "graphs": (
@@ -245,6 +246,8 @@ def _host_reason(results: Results, rank: int) -> str:
     """Return why the host launches too late: one of `LATE_REASONS`, or ``"graphs"`` where most is in CUDA graphs."""
     graph, acts = results.graph, results.graph.activities
     reason = late_reason(graph, rank, graph.start_up.activity)
+    if reason == "loader" and source_of(graph):
+        return "source"
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]
     in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
     most = bool(len(cause)) and float(in_graph.mean()) > MOST

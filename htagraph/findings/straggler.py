@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.statistics import MOST
+from htagraph.findings.bound import source_of
 from htagraph.findings.finding import MEASURES, Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
@@ -17,6 +18,7 @@ _CAUSES = {
     "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
     "host": ("its host code takes longer", "the cores of its process, and what only it does"),
     "data_loading": ("its data loader takes longer", "its storage, and the samples that it loads"),
+    "outside": ("the process or thread that it waits for takes longer", "what it waits for"),
     "launch": ("its launch calls take longer", "the cores of its process"),
     "sync": ("its blocking calls take longer", "what it waits for there"),
     "network": ("its transfers take longer", "its links"),
@@ -44,6 +46,8 @@ def _when(results: Results) -> list[Claim]:
     ranks = slow.to_frame()
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
+    if row["cause"] == "data_loading" and source_of(results.warm_graph):  # no loader: what it waits for is not known
+        facts["cause"] = "outside"
     if row["cause"] == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
         facts["cause"] = "alone"
     outcome = what_if(results.warm_graph).fix_straggler().run()

@@ -77,6 +77,7 @@ _TELLING: Final = {
     "steps differ": "of more steps",
     "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
     "another thread or process may not keep up, which the recording cannot show": "of the changed job",
+    "work handed to another thread may be waited for, which the recording cannot show": "of the changed job",
     "messages that nobody waited for may take long": "on a slower network",
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "hosts without a free core may take part of transfers": "on a slower network",
@@ -301,15 +302,16 @@ def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> flo
 
 
 def _by_steps(predicted: Array, other: Array, speedup: float) -> float:
-    """Return the logarithm by which steps are longer under another reading, at most 0; it turns no gain into a loss.
+    """Return the logarithm by which steps are shorter under another reading; it turns no gain into a loss.
 
-    The job's beginning and end count for the makespan, and a long run has hardly any of these. Times are in ns; without
-    two steps, 0 is returned.
+    The job's beginning and end count for the makespan, and a long run has hardly any of these. Steps run ahead of work
+    of other threads, until queues are full, while the makespan stays. Times are in ns; without two steps, 0 is
+    returned.
     """
     ratio = float(predicted.sum()) / max(float(other.sum()), 1.0)
-    if len(predicted) < 2 or len(other) != len(predicted) or not 0 < ratio < 1:
+    if len(predicted) < 2 or len(other) != len(predicted) or ratio <= 0:
         return 0.0
-    return max(math.log(ratio), -math.log(speedup)) if speedup > 1 else math.log(ratio)
+    return max(math.log(ratio), -math.log(speedup)) if speedup > 1 and ratio < 1 else math.log(ratio)
 
 
 def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:

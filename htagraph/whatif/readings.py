@@ -38,6 +38,7 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind, released
 from htagraph.whatif.links import transfer_edges, without_core
+from htagraph.whatif.meets import meets
 from htagraph.whatif.rewire import waits_for, with_waits
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def runs_with(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Ru
 
     ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
     ends[1::2] = graph.awake
-    spans, waits = graph.step_spans, (_outside_pauses, _slow_loaders, _ready_answers, _slow_messages)
+    spans, waits = graph.step_spans, (_outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets)
     kept = np.concatenate((spans.start, spans.end, *(each for of in waits for each in of(graph)[:2])))
     certain = np.where(edges.confidence < UNCERTAIN, NEVER, lag)  # so that no end is left out for what may not exist
     made = runs_of(
@@ -272,6 +273,12 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     sources = (np.concatenate(([begin], paused[part[:-1]])) for begin, part in zip(begins, parts, strict=True))
     source, then = joined(zip(sources, parts, strict=True), 2)
     return source, paused[then], row[then]
+
+
+def with_waits_in_turn(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let threads that hand work over wait for it in turn: their queue is as short as the recording allows."""
+    done, asks = meets(state.graph)
+    return _with_edges(parts_of(), _waits(done, asks, np.zeros(len(done), np.int64))) if len(done) else None
 
 
 _UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]
@@ -493,6 +500,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
+    "work handed to another thread may be waited for, which the recording cannot show": with_waits_in_turn,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
     "hosts without a free core may take part of transfers": with_hosts_in_transfers,

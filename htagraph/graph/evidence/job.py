@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from htagraph.graph.evidence.calls import Calls
     from htagraph.graph.evidence.device_waits import Polled
     from htagraph.graph.evidence.host_communication import HostCalls
+    from htagraph.graph.evidence.outside import Outside
     from htagraph.graph.evidence.waits import AwaitRows, Returns
     from htagraph.graph.matches import Matches
 
@@ -83,14 +84,14 @@ class RecordedJob:
         """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
         from htagraph.graph.evidence.threads import loaders
 
-        return np.where(self.outside >= 0, self.outside, loaders(self))
+        return loaders(self)
 
     @cached_property
-    def outside(self) -> npt.NDArray[np.int32]:
-        """For each stretch of `slices`: the region in which it waits for a process that was not recorded, or -1."""
-        from htagraph.graph.evidence.threads import outside_waits
+    def outside(self) -> Outside:
+        """Waits of threads for processes outside the recording."""
+        from htagraph.graph.evidence.outside import outside
 
-        return outside_waits(self)
+        return outside(self)
 
     @cached_property
     def forward_thread(self) -> Ints:

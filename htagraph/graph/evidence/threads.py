@@ -31,8 +31,8 @@ from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of", "unnumbered_names",
-    "waited_loaders", "worker_loads",
+    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of",
+    "unnumbered_names", "waited_loaders", "what_of", "worker_loads",
 ]  # fmt: skip
 
 
@@ -172,7 +172,7 @@ class _Takes(NamedTuple):
     @staticmethod
     def of(job: RecordedJob, threads: Sequence[HostThread], items: Array) -> _Takes:
         """Return the operators of some threads, given by thread and start."""
-        name, lane = _what(job, items), job.activities.lane[items].astype(np.int64)
+        name, lane = what_of(job, items), job.activities.lane[items].astype(np.int64)
         start, end = job.moment(2 * items), job.moment(2 * items + 1)
         end = np.where(job.activities.kind[items] == ActivityKind.STEP, start, end)  # nothing runs in it
         first = np.concatenate(([True], lane[1:] != lane[:-1]))[: len(items)]
@@ -226,7 +226,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
     if not len(made.row):
         return None
     start, idle = takes.start[rows[waited]], takes.idle[rows[waited]]
-    name, last = _what(job, made.row), made.last(start)[:, None] - np.arange(LIMITS.nearest_ends)
+    name, last = what_of(job, made.row), made.last(start)[:, None] - np.arange(LIMITS.nearest_ends)
     found: list[tuple[int, float, _Link]] = []
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = made.take(name == each)
@@ -280,7 +280,7 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
     way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
     queue that the recorded times allow: of a longer one more would be known to wait.
     """
-    lane, what = job.activities.lane, _what(job, items)
+    lane, what = job.activities.lane, what_of(job, items)
     known = {_names(job, link) for link in links}
     parts, done = [], set()
     for link in links:
@@ -305,12 +305,12 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
 
 
 def _names(job: RecordedJob, link: _Link) -> tuple[int, int]:
-    """Return what the operators that wait are, and what the operators are that they wait for, as `_what` has it."""
-    waits, made = _what(job, np.array([link.takes.item[link.rows[0]], link.made[0]])).tolist()
+    """Return what the operators that wait are, and what the operators are that they wait for, as `what_of` has it."""
+    waits, made = what_of(job, np.array([link.takes.item[link.rows[0]], link.made[0]])).tolist()
     return waits, made
 
 
-def _what(job: RecordedJob, rows: Array) -> npt.NDArray[np.uint64]:
+def what_of(job: RecordedJob, rows: Array) -> npt.NDArray[np.uint64]:
     """Return a number per operator, equal for operators of one name in annotations of one name."""
     acts = job.activities
     region = nearest(acts.parent, acts.kind == ActivityKind.ANNOTATION, rows)
@@ -337,7 +337,7 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
 def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     """Return for each stretch of `RecordedJob.slices` the region in which it waits for outside, or -1.
 
-    A site is all stretches in regions of one name on a thread that end with the same activity: each gets one item. It
+    A site is all stretches in regions of one name on a thread between the same activities: each gets one item. It
     is one of waits if waits make up for the work before them: all, or those that follow the wait before by as many
     items.
     """
@@ -352,8 +352,8 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     )
     region, source, target = around[rows], source[rows], target[rows]
     lasts = job.moment(target) - job.moment(source)
-    names = unnumbered_names(acts, region), unnumbered_names(acts, target >> 1)
-    key = mixed(acts.lane[region], *names, target & 1)
+    inside, before, behind = unnumbered_names(acts, np.stack((region, source >> 1, target >> 1)))
+    key = mixed(acts.lane[region], inside, before, behind, source & 1, target & 1)
     long = lasts >= 2 * LIMITS.turn_ns
     sites, count = np.unique(key[long], return_counts=True)
     wanted = np.flatnonzero(np.isin(key, sites[count > LIMITS.proof]))

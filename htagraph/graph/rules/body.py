@@ -20,7 +20,8 @@ __all__ = ["body"]
 def body(job: RecordedJob) -> Edges:
     """Return an edge for every stretch of self time; the lags of one activity sum to its self time.
 
-    The time of data loaders has edges of its own.
+    The time of data loaders has edges of its own. A stretch in which a frame waits for a process that was not recorded
+    has the duration of a stretch without a wait.
     """
     return Edges.concatenate(_stretches(job))
 
@@ -28,9 +29,10 @@ def body(job: RecordedJob) -> Edges:
 def _stretches(job: RecordedJob) -> Iterator[Edges]:
     source, target, owner = job.slices
     busy = (owner >= 0) & (job.loaders < 0)
-    source, target, owner = source[busy], target[busy], owner[busy]
     lasts = job.moment(target)
     lasts -= job.moment(source)
+    lasts[job.outside.waits] = job.outside.fetch
+    source, target, owner, lasts = source[busy], target[busy], owner[busy], lasts[busy]
     yield Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
     work = np.flatnonzero(job.activities.on_device)
     lasts = job.moment(2 * work + 1) - job.moment(2 * work)

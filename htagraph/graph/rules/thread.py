@@ -46,6 +46,9 @@ def thread(job: RecordedJob) -> Edges:
     waits for it (`evidence.threads`). Ranks of one host may do so, too: what they also talk by (a socket, a lock of a
     file, shared memory) was not recorded.
 
+    Pauses of one role, on whichever threads, wait for work that ends right before (`evidence.pauses`), and a wait that
+    joins several threads waits for all (`evidence.joins`).
+
     Locks and queues of Python, where stacks were recorded: a call that takes one for long waits for the last call of
     another thread that releases this lock, or adds to this queue. Python that is blocked while another thread has the
     interpreter waits for this thread.
@@ -71,6 +74,7 @@ def thread(job: RecordedJob) -> Edges:
         made, taken, confidence = hand_overs(job, free)
         parts += [_edges([made], [taken], confidence), _released(job, rank)]
         takers += free if beside else []
+        parts += _by_roles(job, free, Edges.concatenate(parts[own:]))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
@@ -79,6 +83,19 @@ def thread(job: RecordedJob) -> Edges:
     made, taken, confidence = hand_overs(job, takers)
     parts.append(_edges([made], [taken], confidence))
     return Edges.concatenate(parts)
+
+
+def _by_roles(job: RecordedJob, threads: list[HostThread], known: Edges) -> list[Edges]:
+    """Return the new edges into pauses of a rank's threads, and the edges of joins."""
+    if len(threads) < 2:
+        return []
+    from htagraph.graph.evidence.joins import joins  # many jobs have one thread
+    from htagraph.graph.evidence.pauses import pauses
+
+    made, taken, confidence = pauses(job, threads, known)
+    paused = _edges([made], [taken], confidence)
+    made, taken, confidence = joins(job, threads, Edges.concatenate([known, paused]))
+    return [paused, _edges([made], [taken], confidence)]
 
 
 def _edges(

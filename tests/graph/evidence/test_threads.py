@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
-from htagraph.core.kinds import GapKind, Provenance
+from htagraph.core.kinds import GapKind
 from htagraph.graph.evidence.threads import HostThread, host_threads
 from tests.oracles import edges_by_name
-from tests.strategies import COMPUTE, OTHER, Json, annotation, complete, kernel, launch, load, op, runtime, step
+from tests.strategies import OTHER, Json, annotation, complete, load, op, runtime, step
+from tests.threads_at_work import links
 from tests.waiting import by_hand
 
 BACKWARD = "autograd::engine::evaluate_function: A"
@@ -44,27 +43,10 @@ def test_a_thread_and_its_worker_are_idle_where_both_are() -> None:
     assert (both.running >= 0).tolist() == [True, False, True, False, True, False]
 
 
-SURE = 50
-"""Percent: edges below it are guesses."""
 ROOM = ("consume.end", "produce.start", 55)
 """A queue may be full, too."""
 FIRST = ("produce.end", "consume.start", 65)
 """The first item, of which nobody knows whether it was waited for."""
-
-
-def links(events: list[Json]) -> list[tuple[str, str, int]]:
-    """Return (source, target, confidence) of the edges between threads that are no guess, once each."""
-    graph = load(events)
-    edges, acts = graph.edges, graph.activities
-
-    def written(vertex: int) -> str:
-        return f"{graph.names[acts.name[vertex // 2]]}.{('start', 'end')[vertex % 2]}"
-
-    return sorted({
-        (written(int(edges.source[i])), written(int(edges.target[i])), int(edges.confidence[i]))
-        for i in range(len(edges))
-        if edges.kind[i] == EdgeKind.THREAD and edges.confidence[i] >= SURE
-    })  # fmt: skip
 
 
 def queue(produce: int, consume: Sequence[int], delay: int = 150) -> list[Json]:
@@ -228,85 +210,3 @@ def test_a_thread_that_wakes_while_workers_are_waited_for_waits_for_them_too() -
     assert free.saved_ns > half.saved_ns > 100e6
     assert free.saved_ns / free.baseline_ns == pytest.approx(1 - free.mean_step_ns / free.baseline_mean_step_ns, 0.1)
     assert hg.replay(graph).max_error_ns == 0
-
-
-PACE_US = 40_000
-WORK = [20_000, 23_000, 19_000, 21_500, 20_500, 24_000, 18_000, 22_000, 21_000, 20_000]
-
-
-def learner(works: list[int], waits: list[int], more: list[Json] | None = None) -> DependencyGraph:
-    """Return the graph of a loop that is in the region `fetch` for each item, and then works on it; µs."""
-    events, at = list(more or []), 0
-    for number, (work, wait) in enumerate(zip(works, waits, strict=True)):
-        events += [annotation("fetch", at, wait), op("learn", at + wait, work)]
-        events += [launch(at + wait + 1, 2, number + 1), kernel(COMPUTE, at + wait + 10, work - 20, number + 1)]
-        at += wait + work
-    return load(events)
-
-
-def paced(works: list[int]) -> list[int]:
-    """Return how long each fetch waits for a process that makes an item in a steady time."""
-    return [PACE_US, *(PACE_US - work for work in works[:-1])]
-
-
-def is_outside(graph: DependencyGraph) -> bool:
-    kind, provenance = graph.edges.kind, graph.edges.provenance
-    return bool(((kind == EdgeKind.DATALOADER) & (provenance == Provenance.INFERRED)).any())
-
-
-def test_a_region_that_makes_up_for_the_work_before_it_waits() -> None:
-    graph = learner(WORK, paced(WORK))
-    assert is_outside(graph)
-    scenario = hg.what_if(graph)
-    assert scenario.scale(factor=0.5, op="learn").run().saved_ns < 0.05 * scenario.run().baseline_ns
-    twice = scenario.scale(factor=0.5, name="fetch").run()
-    of_learner = 1000 * (PACE_US / 2 + sum(WORK))
-    assert twice.makespan_ns == pytest.approx(of_learner, rel=0.05), "then the learner sets the pace"
-    assert not hg.replay(graph).max_error_ns
-
-
-def test_short_waits_behind_long_work_show_the_pace_as_well() -> None:
-    works = [20_000, 20_020, 39_000] * 5
-    half = hg.what_if(learner(works, paced(works))).scale(factor=0.5, op="learn").run()
-    assert half.saved_ns < 0.05 * half.baseline_ns, "each item would still be waited for"
-
-
-def test_a_pause_of_the_step_itself_may_wait() -> None:
-    events, at = [], 0
-    for number, (work, wait) in enumerate(zip(WORK, paced(WORK), strict=True)):
-        events += [step(number, at, wait + work), op("learn", at + wait, work)]
-        at += wait + work
-    assert is_outside(graph := load(events))
-    assert hg.what_if(graph).free_dataloader().run().makespan_ns == 1000 * sum(WORK), "the step's work stays"
-
-
-@pytest.mark.parametrize(
-    ("works", "waits"),
-    [
-        (WORK, [20_000] * 10),
-        (WORK, [20_000, 21_000, 19_500, 20_300, 22_000, 18_000, 21_000, 20_500, 19_000, 20_000]),
-        (WORK[:5], paced(WORK[:5])),
-        ([20_000] * 10, [20_000] * 10),
-    ],
-    ids=["steady work", "work of its own", "too few", "nothing varies"],
-)
-def test_a_region_that_works_by_itself_does_not(works: list[int], waits: list[int]) -> None:
-    graph = learner(works, waits)
-    assert not is_outside(graph)
-    total = hg.what_if(graph).run().baseline_ns
-    half = hg.what_if(graph).scale(factor=0.5, op="learn").run()
-    assert half.saved_ns == pytest.approx(sum(works) * 500, abs=0.01 * total)
-
-
-def test_where_recorded_work_ends_with_each_wait_that_work_is_waited_for() -> None:
-    ends = np.cumsum([wait + work for wait, work in zip(paced(WORK), WORK, strict=True)]) - np.array(WORK)
-    beside = [kernel(COMPUTE, int(end) - 15_000, 14_990, 900 + i, stream=20) for i, end in enumerate(ends)]
-    assert not is_outside(learner(WORK, paced(WORK), beside))
-
-
-@given(st.lists(st.integers(10_000, 30_000), min_size=10, max_size=10), st.randoms(use_true_random=False))
-def test_waits_that_do_not_depend_on_the_work_are_hardly_ever_taken_for_waits(works: list[int], random: object) -> None:
-    waits = list(works)
-    random.shuffle(waits)  # type: ignore[attr-defined]
-    graph = learner(works, waits)
-    assert not is_outside(graph) or np.corrcoef(waits[1:], works[:-1])[0, 1] < -0.8
