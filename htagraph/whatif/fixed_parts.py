@@ -1,7 +1,7 @@
-"""What of each transfer no network's rate changes: latency, scheduling and copies, as far as the recording shows it.
+"""The fixed part of each transfer, which no network's rate changes: latency, scheduling and copies.
 
-Transfers of several sizes show it: it is what a line through their times leaves where nothing is moved. Transfers of
-one size do not, so that it lies between nothing and what is usual for their kind.
+Transfers of several sizes show this part: a line through their times has it where nothing is moved. Transfers of one
+size do not; then the part that is usual for their kind counts, between two ends.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ __all__ = ["FixedParts", "Line", "fixed_parts", "line_through"]
 _Z = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _USUAL_NS = {
-    "collectives of hosts": (75_000, 150_000, 300_000), "messages of hosts": (0, 0, 150_000), "devices": (0, 0, 72_000),
-}  # fmt: skip
-"""What a transfer takes besides its bytes where no sizes show it, ns: at least, usually, at most. Measured: gloo's
+    "collectives of hosts": (75_000, 150_000, 300_000),
+    "messages of hosts": (0, 0, 150_000),
+    "devices": (0, 0, 72_000),
+}
+"""The fixed part of a transfer where no sizes show it, ns: at least, usually, at most. Measured: gloo's
 collectives take 130 to 290 µs on two and three ranks of one host, a barrier 150 µs, messages up to 100 µs; all-reduces
 of 2, 4 and 8 A100 47 to 74 µs (vidur, 7d47513), which is little beside most of their transfers. Doubled, collectives
 of hosts that take less than 0.3 ms do not follow the network."""
@@ -69,7 +71,7 @@ def fixed_parts(graph: DependencyGraph) -> FixedParts:
 
 
 def _set_as_shown(fixed: FixedParts, graph: DependencyGraph, job: Transfers, alike: Mask) -> None:
-    """Set the fixed part of transfers that are alike to what their sizes show, unless what is usual is known better."""
+    """Set the fixed part of transfers that are alike as their sizes show, unless the usual part is known better."""
     lag = graph.edges.lag[job.edges]
     timed = np.flatnonzero(alike & (job.moved >= 0) & (lag > 0))
     line = line_through(job.moved[timed], lag[timed], job.collective[timed])
@@ -85,7 +87,7 @@ def _set_as_shown(fixed: FixedParts, graph: DependencyGraph, job: Transfers, ali
 
 
 def _usual(graph: DependencyGraph, job: Transfers) -> Array:
-    """Return what transfers take besides their bytes at least, usually and at most where no sizes show it, ns."""
+    """Return the fixed parts of transfers at least, usually and at most where no sizes show these, ns."""
     owner = graph.edges.activity[job.edges]
     on_device = graph.activities.kind[owner] == ActivityKind.COMMUNICATION
     is_message = np.array([op == PAIR for op in job.matches.op], np.bool_)
@@ -119,7 +121,7 @@ def line_through(moved: Array, lag: Array, collective: Array) -> Line | None:
     _, first = np.unique(number, return_index=True)
     usual = median[first]
     pairs = np.unique(np.stack([number, collective]), axis=1)
-    count = np.bincount(pairs[0])
+    count = np.bincount(pairs[0])  # collectives of each size
     variance = np.bincount(number, (lag - median) ** 2) / np.bincount(number)
     error = np.maximum(np.sqrt(variance / count), 1.0)
     design = np.stack([1 / error, sizes / error], axis=1)

@@ -26,7 +26,7 @@ __all__ = [
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 """Operations in which every member waits for the last to arrive."""
 _RINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-"""Operations that gloo does in as many turns as there are other ranks; others in a tree's depth."""
+"""Operations that gloo does in as many turns as there are further ranks, instead of a tree's depth."""
 _OF_PARTS = ("gather", "scatter")
 """Operations whose message grows with the ranks: each rank's part stays."""
 _OF_WHOLES = ("all_gather", "reduce_scatter", "all_to_all")
@@ -74,7 +74,7 @@ def on_one_host(state: State) -> bool:
 
 
 def within_host(graph: DependencyGraph, ranks: float) -> bool:
-    """Return whether so many ranks are devices of the one host that all recorded ones share."""
+    """Return whether so many ranks are devices of the one host that the recorded ranks share."""
     on_one = len(set(hosts_of(graph.traces).values())) <= 1
     return on_one and ranks <= _devices_of_host(graph) and bool(graph.activities.on_device.any())
 
@@ -86,7 +86,7 @@ def device_names(graph: DependencyGraph) -> set[str]:
 
 
 def _devices_of_host(graph: DependencyGraph) -> int:
-    """Return how many devices a host holds: those that its recording lists, or the ranks that were recorded on it."""
+    """Return how many devices a host holds: as many as its recording lists, or as ranks were recorded on it."""
     listed = max((len(trace.facts.devices) for trace in graph.traces.values()), default=0)
     return max(listed, _HOSTS[0] if len(graph.ranks) == 1 else len(graph.ranks))
 
@@ -113,9 +113,9 @@ def longer_transfers(state: State, growth: Growth) -> State:
     """Return the state in which each transfer takes as long as in its group's new size, with what that leaves open.
 
     The part that bytes explain grows as the share of bytes on a rank's link in a ring, as `link_share` says; ranks of
-    one host share its network, whose bytes grow as the number of other ranks. Latency stays among the devices of one
+    one host share its network, whose bytes grow as the number of further ranks. Latency stays among the devices of one
     host; the interval holds the depth of a tree, log2 p. Among hosts latency grows as this depth; the interval holds
-    none and the number of other ranks. On hosts, where gloo's rings take turns, latency grows as the number of turns.
+    none and the number of further ranks. On hosts, where gloo's rings take turns, latency grows as the number of turns.
     """
     transfers = growth.transfers
     lag = state.lag[transfers.edges].astype(np.float64)

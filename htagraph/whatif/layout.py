@@ -143,7 +143,7 @@ def stages_of(graph: DependencyGraph) -> tuple[int, float]:
 def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
     """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False.
 
-    Without `optimizer`, those of the optimizer's step are left out.
+    Without `optimizer`, the optimizer's step is left out.
     """
     acts = graph.activities
     within = naming.names_that(naming.is_optimizer, graph.names)[acts.name]

@@ -21,12 +21,12 @@ __all__ = ["scale_network"]
 def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the bytes of transfers take `factor` times as long; waits between ranks are derived.
 
-    What a transfer takes besides its bytes stays: latency, scheduling and copies. Transfers of several sizes show how
-    long that is. Where only one size was recorded, all of its time counts as that of its bytes, and the interval holds
-    that some may not. The spread of the ends of a collective's members, up to 5 µs, stays too. Where the partners of
-    a communication are not in the graph, the shortest communication of its name and size is taken as pure transfer.
-    What a transfer between host threads took longer than usual stays, too. Without transfers (`factor` 0) all of that
-    is gone.
+    The fixed part of a transfer stays: latency, scheduling and copies. Transfers of several sizes show how long this
+    part is. Where only one size was recorded, the part that is usual counts (0.15 ms for collectives of host threads,
+    nothing for devices and messages), and the interval holds how far this may be off. The spread of the ends of a
+    collective's members, up to 5 µs, stays too. Where the partners of a communication are not in the graph, the
+    shortest communication of its name and size is taken as pure transfer. What a transfer between host threads took
+    longer than usual stays, too. Without transfers (`factor` 0) all of that is gone.
 
     Args:
         factor: at least 0; 0.5 is a network twice as fast.
@@ -57,7 +57,8 @@ def _transfer_time(state: State, criteria: dict[str, Any]) -> OwnTime:
             raise
         acts = state.graph.activities
         transfers = of_kinds(acts.kind, COMMUNICATION)
-        names = sorted({state.graph.names[name] for name in acts.name[transfers].tolist()})
+        codes = np.unique(acts.name[transfers])
+        names = sorted(state.graph.names[code] for code in codes)
         asked = ", ".join(f"{key}={value!r}" for key, value in criteria.items())
         msg = f"no transfer between ranks meets {asked}; those of this job are {', '.join(names[:3])}"
         raise NothingMeetsError(msg) from None
