@@ -1,8 +1,8 @@
-"""A fixed part and a rate: how long things take where their amount of work, or the rate at which it is done, changes.
+"""A fixed part and a rate: how long work takes where the amount of work, or the rate at which it is done, changes.
 
 `time = fixed + amount × rate`. The latency of a transfer and the floor of a kernel are fixed: half of the bytes, or
-twice the bandwidth, halve the rest only. What a time's fixed part is, each caller says: by the sizes that were
-recorded, by a line through them, or by how full a device is (`by_fill`). How it grows is computed here alone.
+twice the bandwidth, halve the rest only. Each caller knows the fixed part: by the sizes that were recorded, by a line
+through them, or by how full a device is (`by_fill`). How times grow is computed here alone.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Rated(NamedTuple):
     """Times in two parts, one entry per activity, in one unit."""
 
     fixed: Array
-    """What stays whatever the amount is."""
+    """Time that stays whatever the amount is."""
     paced: Array
-    """What the amount takes at its rate."""
+    """Time that the amount takes at its rate."""
 
     def at(self, amount: Array | float, fixed: Array | float = 1.0) -> Array:
         """Return the times of `amount` times as much work, and of a fixed part `fixed` times as long.
@@ -47,8 +47,8 @@ def split(time: Array, fixed: Array | float) -> Rated:
         >>> split(np.array([8.0, 1.0]), 2.0).paced.tolist()
         [6.0, 0.0]
     """
-    part = np.clip(fixed, 0.0, np.maximum(time, 0.0))
-    return Rated(np.asarray(part, np.float64), np.asarray(time - part, np.float64))
+    possible = np.clip(fixed, 0.0, np.maximum(time, 0.0))
+    return Rated(np.asarray(possible, np.float64), np.asarray(time - possible, np.float64))
 
 
 def by_fill(time: Array, warps: Array) -> Rated:
