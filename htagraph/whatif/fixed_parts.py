@@ -1,7 +1,7 @@
-"""What of each transfer no network's rate changes: latency, scheduling and copies, as far as the recording shows it.
+"""The fixed part of each transfer, which no network's rate changes: latency, scheduling and copies.
 
-Transfers of several sizes show it: it is what a line through their times leaves where nothing is moved. Transfers of
-one size do not, so that it lies between nothing and what is usual for their kind.
+Transfers of several sizes show this part: a line through their times has it where nothing is moved. Transfers of one
+size do not; then the part that is usual for their kind counts, between two ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.statistics import middles
@@ -25,9 +25,11 @@ __all__ = ["FixedParts", "Line", "fixed_parts", "line_through"]
 _Z = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _USUAL_NS = {
-    "collectives of hosts": (75_000, 150_000, 300_000), "messages of hosts": (0, 0, 150_000), "devices": (0, 0, 72_000),
-}  # fmt: skip
-"""What a transfer takes besides its bytes where no sizes show it, ns: at least, usually, at most. Measured: gloo's
+    "collectives of hosts": (75_000, 150_000, 300_000),
+    "messages of hosts": (0, 0, 150_000),
+    "devices": (0, 0, 72_000),
+}
+"""The fixed part of a transfer where no sizes show it, ns: at least, usually, at most. Measured: gloo's
 collectives take 130 to 290 µs on two and three ranks of one host, a barrier 150 µs, messages up to 100 µs; all-reduces
 of 2, 4 and 8 A100 47 to 74 µs (vidur, 7d47513), which is little beside most of their transfers. Doubled, collectives
 of hosts that take less than 0.3 ms do not follow the network."""
@@ -55,42 +57,56 @@ class Line(NamedTuple):
 @once
 def fixed_parts(graph: DependencyGraph) -> FixedParts:
     """Return the fixed part of each transfer of matched collectives."""
-    nothing = np.zeros((3, len(graph.edges)))
+    fixed = FixedParts(*np.zeros((3, len(graph.edges))))
     if not len(transfer_edges(graph)[0]):
-        return FixedParts(*nothing)
+        return fixed
     job = transfers(initial(graph))
-    lag = graph.edges.lag[job.edges]
-    parts = FixedParts(*nothing)
-    for values, usual in zip(parts, _usual(graph, job), strict=True):
+    for values, usual in zip(fixed, _usual(graph, job), strict=True):
         values[job.edges] = usual
     alike = _alike(graph, job)
-    for each in np.unique(alike):
-        own = np.flatnonzero((alike == each) & (job.moved >= 0) & (lag > 0))
-        line = line_through(job.moved[own], lag[own], job.collective[own])
-        rows = job.edges[own]
-        if line is None or _Z * line.error > (parts.most - parts.usual)[rows].max():
-            continue  # what is usual is known better
-        for values, errors in zip(parts, (-_Z, 0, _Z), strict=True):
-            values[rows] = max(line.fixed + errors * line.error, 0.0)
-    return FixedParts(*(np.minimum(each, np.maximum(graph.edges.lag, 0)) for each in parts))
+    for number in np.unique(alike):
+        _set_as_shown(fixed, graph, job, alike == number)
+    longest = np.maximum(graph.edges.lag, 0)
+    return FixedParts(*(np.minimum(values, longest) for values in fixed))
+
+
+def _set_as_shown(fixed: FixedParts, graph: DependencyGraph, job: Transfers, alike: Mask) -> None:
+    """Set the fixed part of transfers that are alike as their sizes show, unless the usual part is known better."""
+    lag = graph.edges.lag[job.edges]
+    timed = np.flatnonzero(alike & (job.moved >= 0) & (lag > 0))
+    line = line_through(job.moved[timed], lag[timed], job.collective[timed])
+    rows = job.edges[timed]
+    if line is None:
+        return
+    off = _Z * line.error
+    if off > (fixed.most - fixed.usual)[rows].max():
+        return
+    fixed.least[rows] = max(line.fixed - off, 0.0)
+    fixed.usual[rows] = max(line.fixed, 0.0)
+    fixed.most[rows] = max(line.fixed + off, 0.0)
 
 
 def _usual(graph: DependencyGraph, job: Transfers) -> Array:
-    """Return what transfers take besides their bytes at least, usually and at most where no sizes show it, ns."""
-    on_device = graph.activities.kind[graph.edges.activity[job.edges]] == ActivityKind.COMMUNICATION
-    message = np.array([op == PAIR for op in job.matches.op], np.bool_)[job.collective]
-    which = np.where(on_device, 2, np.where(message, 1, 0))
-    return np.array(list(_USUAL_NS.values()), np.float64)[which].T
+    """Return the fixed parts of transfers at least, usually and at most where no sizes show these, ns."""
+    owner = graph.edges.activity[job.edges]
+    on_device = graph.activities.kind[owner] == ActivityKind.COMMUNICATION
+    is_message = np.array([op == PAIR for op in job.matches.op], np.bool_)
+    on_host = np.where(is_message[job.collective], 1, 0)
+    row = np.where(on_device, 2, on_host)
+    table = np.array(list(_USUAL_NS.values()), np.float64)
+    return table[row].T
 
 
 def _alike(graph: DependencyGraph, job: Transfers) -> Array:
     """Return the number of the operation of each transfer, or of its operation and group where hosts are several.
 
-    Groups of ranks on one host have the same links; among hosts, those of one group may be slower than those of
-    another.
+    Groups of ranks on one host have the same links; links between hosts may be slower for one group than for another.
     """
-    operation = np.unique(np.array(job.matches.op), return_inverse=True)[1][job.collective]
-    return operation if len(set(hosts_of(graph.traces).values())) == 1 else job.label
+    hosts = set(hosts_of(graph.traces).values())
+    if len(hosts) != 1:
+        return job.label
+    _, operation = np.unique(np.array(job.matches.op), return_inverse=True)
+    return operation[job.collective]
 
 
 def line_through(moved: Array, lag: Array, collective: Array) -> Line | None:
@@ -100,15 +116,20 @@ def line_through(moved: Array, lag: Array, collective: Array) -> Line | None:
     """
     if not len(moved) or moved.max() < MIN_SIZE_RATIO * max(moved.min(), 1.0):
         return None
-    sizes, group = np.unique(moved, return_inverse=True)
-    usual = np.add(*middles(lag, group))[np.unique(group, return_index=True)[1]] / 2
-    count = np.array([len(np.unique(collective[group == each])) for each in range(len(sizes))])
-    deviation = np.sqrt(np.bincount(group, (lag - usual[group]) ** 2) / np.bincount(group))
-    error = np.maximum(deviation / np.sqrt(count), 1.0)
+    sizes, number = np.unique(moved, return_inverse=True)
+    median = np.add(*middles(lag, number)) / 2
+    _, first = np.unique(number, return_index=True)
+    usual = median[first]
+    pairs = np.unique(np.stack([number, collective]), axis=1)
+    count = np.bincount(pairs[0])  # collectives of each size
+    variance = np.bincount(number, (lag - median) ** 2) / np.bincount(number)
+    error = np.maximum(np.sqrt(variance / count), 1.0)
     design = np.stack([1 / error, sizes / error], axis=1)
     (fixed, per_byte), *_ = np.linalg.lstsq(design, usual / error, rcond=None)
-    off = ((design @ [fixed, per_byte] - usual / error) ** 2).sum() / max(len(sizes) - 2, 1)
-    spread = np.linalg.inv(design.T @ design)[0, 0] * max(off, 1.0)
     if per_byte <= 0:
         return None
-    return Line(float(fixed), float(per_byte), float(np.sqrt(spread)))
+    residual = design @ [fixed, per_byte] - usual / error
+    excess = (residual**2).sum() / max(len(sizes) - 2, 1)
+    covariance = np.linalg.inv(design.T @ design)
+    spread = np.sqrt(covariance[0, 0] * max(excess, 1.0))
+    return Line(float(fixed), float(per_byte), float(spread))

@@ -26,7 +26,7 @@ __all__ = [
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 """Operations in which every member waits for the last to arrive."""
 _RINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-"""Operations that gloo does in as many turns as there are other ranks; others in a tree's depth."""
+"""Operations that gloo does in as many turns as there are further ranks, instead of a tree's depth."""
 _OF_PARTS = ("gather", "scatter")
 """Operations whose message grows with the ranks: each rank's part stays."""
 _OF_WHOLES = ("all_gather", "reduce_scatter", "all_to_all")
@@ -40,9 +40,9 @@ _HOSTS = (8, 48.0)
 sheets of DGX; of 8 V100 with NVLinks of 150 10^9 bytes/s on hosts with 25 Gbit/s (p3.16xlarge; on p5, both are alike).
 Doubled, 16 ranks need no network between hosts, and intervals on more hosts end twice as far out."""
 SLOWEST_LINK = 8.0
-"""How many times as slow the links between some devices of a host may be as between others, or as is usual. Source:
-four A100 that NVLink connects in pairs move 24 10^9 bytes/s, two of these 184 (vidur). Doubled, from one or two devices
-most predictions say that the recording cannot tell."""
+"""How many times as slow links between devices of a host may be as usual ones. Source: four A100 that NVLink connects
+in pairs move 24 10^9 bytes/s, a pair 184 (vidur). Doubled, from few devices most predictions say that the recording
+cannot tell."""
 _Z = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _CONTENTION = 0.1
@@ -74,18 +74,19 @@ def on_one_host(state: State) -> bool:
 
 
 def within_host(graph: DependencyGraph, ranks: float) -> bool:
-    """Return whether so many ranks are devices of the one host that all recorded ones share."""
+    """Return whether so many ranks are devices of the one host that the recorded ranks share."""
     on_one = len(set(hosts_of(graph.traces).values())) <= 1
     return on_one and ranks <= _devices_of_host(graph) and bool(graph.activities.on_device.any())
 
 
 def device_names(graph: DependencyGraph) -> set[str]:
     """Return the names of the devices that a recording lists, in capital letters."""
-    return {(each.name or "").upper() for trace in graph.traces.values() for each in trace.facts.devices}
+    devices = [device for trace in graph.traces.values() for device in trace.facts.devices]
+    return {(device.name or "").upper() for device in devices}
 
 
 def _devices_of_host(graph: DependencyGraph) -> int:
-    """Return how many devices a host holds: those that its recording lists, or the ranks that were recorded on it."""
+    """Return how many devices a host holds: as many as its recording lists, or as ranks were recorded on it."""
     listed = max((len(trace.facts.devices) for trace in graph.traces.values()), default=0)
     return max(listed, _HOSTS[0] if len(graph.ranks) == 1 else len(graph.ranks))
 
@@ -112,51 +113,57 @@ def longer_transfers(state: State, growth: Growth) -> State:
     """Return the state in which each transfer takes as long as in its group's new size, with what that leaves open.
 
     The part that bytes explain grows as the share of bytes on a rank's link in a ring, as `link_share` says; ranks of
-    one host share its network, whose bytes grow as the number of other ranks. The latency of devices stays as long as
-    they are those of one host, where it may also grow as the depth of a tree, log2 p. Among hosts it grows so, and may
-    also stay, or grow as the number of other ranks. On hosts, where gloo's rings take turns, it grows as that number.
+    one host share its network, whose bytes grow as the number of further ranks. Latency stays among the devices of one
+    host; the interval holds the depth of a tree, log2 p. Among hosts latency grows as this depth; the interval holds
+    none and the number of further ranks. On hosts, where gloo's rings take turns, latency grows as the number of turns.
     """
     transfers = growth.transfers
     lag = state.lag[transfers.edges].astype(np.float64)
     times = np.stack([lag, lag, lag])
     ops = np.array(transfers.matches.op)[transfers.collective]
-    was, now = growth.before[transfers.collective], growth.after[transfers.collective]
+    was = growth.before[transfers.collective]
+    now = growth.after[transfers.collective]
     for op in set(ops.tolist()) - {"send_recv"}:
         rows = np.flatnonzero((ops == op) & (was != now) & (was > 1))
         times[:, rows] = _grown_times(state, growth, op, rows)
     least, usual, most = times
-    known = np.flatnonzero((lag > 0) & (usual > 0))
+    timed = np.flatnonzero((lag > 0) & (usual > 0))
     lags = state.lag.copy()
     lags[transfers.edges] = np.where(lag > 0, np.rint(usual), lag)
-    owner = state.graph.edges.activity[transfers.edges[known]].astype(np.int64)
-    unsure = Unsure(owner, least[known] / usual[known], most[known] / usual[known])
+    owner = state.graph.edges.activity[transfers.edges[timed]].astype(np.int64)
+    unsure = Unsure(owner, least[timed] / usual[timed], most[timed] / usual[timed])
     return replace(state, lag=lags, unsure=(*state.unsure, unsure))
 
 
 def _grown_times(state: State, growth: Growth, op: str, rows: Ints) -> Array:
     """Return how long some transfers of an operation take in their group's new size at least, usually and most, ns."""
     transfers = growth.transfers
-    edges, collective = transfers.edges[rows], transfers.collective[rows]
-    was, now = growth.before[collective], growth.after[collective]
+    edges = transfers.edges[rows]
+    collective = transfers.collective[rows]
+    was = growth.before[collective]
+    now = growth.after[collective]
     lag = np.maximum(state.lag[edges], 0).astype(np.float64)
     host = state.graph.activities.kind[state.graph.edges.activity[edges]] == ActivityKind.HOST_COMMUNICATION
     shares = host & on_one_host(state)
-    fixed = np.stack([lag if op == "barrier" else np.minimum(part[edges], lag) for part in fixed_parts(state.graph)])
+    fixed = np.stack(
+        [lag if op == "barrier" else np.minimum(values[edges], lag) for values in fixed_parts(state.graph)]
+    )
     bytes_grow = _bytes_growth(op, was, now, shares)
     moves = (lag - fixed) * bytes_grow
     if growth.gb_s is not None:
         alone_grow = _bytes_growth(op, was, now, np.zeros_like(shares))
         moves[:] = transfers.moved[rows] * alone_grow * np.where(shares, now, 1) / growth.gb_s
-    turns, depth = _turns(was, now), np.log2(np.maximum(now, 2)) / np.log2(was)
+    turns = _turns(was, now)
+    depth = np.log2(np.maximum(now, 2)) / np.log2(was)
     stays = growth.within & ~host
     latency = np.where(host & (op in _RINGS), turns, np.where(stays, 1.0, depth)) * (now > 1)
     ends = np.stack([np.ones(len(rows)), depth, np.where(stays, depth, turns)]) * (now > 1)
     error = TRANSFER_ERROR * (bytes_grow != 1)
-    parts = np.where(op in _OF_WHOLES, now / was, 1.0)
+    whole = np.where(op in _OF_WHOLES, now / was, 1.0)
     slower = np.where(now > was, growth.slower, 1.0)
     usual = fixed[1] * latency + moves[1]
-    least = fixed[::2] * ends.min(axis=0) + moves[::2] * (1 - error) * np.minimum(parts, 1)
-    most = slower * (fixed[::2] * ends.max(axis=0) + moves[::2] * (1 + error) * np.maximum(parts, 1))
+    least = fixed[::2] * ends.min(axis=0) + moves[::2] * (1 - error) * np.minimum(whole, 1)
+    most = slower * (fixed[::2] * ends.max(axis=0) + moves[::2] * (1 + error) * np.maximum(whole, 1))
     return np.stack([least.min(axis=0), usual, most.max(axis=0)])
 
 

@@ -143,7 +143,7 @@ def stages_of(graph: DependencyGraph) -> tuple[int, float]:
 def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
     """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False.
 
-    Without `optimizer`, those of the optimizer's step are left out.
+    Without `optimizer`, the optimizer's step is left out.
     """
     acts = graph.activities
     within = naming.names_that(naming.is_optimizer, graph.names)[acts.name]
@@ -162,11 +162,13 @@ def with_shared_work(state: State, factor: float, axis: Axis) -> State:
 
     Along the data axis, that is a part of the batch: the data loader and copies to the device take a part of their
     time, too, and the optimizer's step stays, because it goes over all parameters. Tensor parallel ranks share products
-    of matrices and attention, but each of them normalizes all activations. Smaller kernels may use the device less
+    of matrices and attention, but each rank normalizes all activations. Smaller kernels may use the device less
     well, which the interval holds.
     """
-    graph, optimizer = state.graph, axis != "data"
-    acts, works = graph.activities, works_of(graph, optimizer=optimizer)
+    graph = state.graph
+    acts = graph.activities
+    optimizer = axis != "data"
+    works = works_of(graph, optimizer=optimizer)
     if axis == "tensor":
         works[:-1] &= ~naming.names_that(_normalizes, graph.names)[acts.name]
     loading = OwnTime(*(np.zeros(0, np.int64),) * 3)

@@ -37,12 +37,12 @@ from htagraph.whatif.rewire import with_other_edges
 __all__ = ["with_activations_exchanged", "with_gradients_exchanged", "with_stages_of_one"]
 
 _LINKS: Final = {"PCI": 24.0, "A100": 190.0, "H100": 358.0}
-"""What a link moves in an all-reduce of 2 to 8 devices of one node, 10^9 bytes/s, by what the device's name has first.
-Source: NCCL on four A100 cards whose NVLinks connect pairs, so that others meet over PCIe, and over NVLink on A100, 173
+"""Rate of a link in an all-reduce of 2 to 8 devices of one node, 10^9 bytes/s, by the first text in the device's name.
+Source: NCCL on four A100 cards whose NVLinks connect pairs, so that pairs meet over PCIe, and over NVLink on A100, 173
 to 209 (vidur, 7d47513), and on 8 H100 (autoparallel, a54c252)."""
 _LATENCY_NS: Final = (60_000, 40_000)
-"""What an all-reduce takes besides its bytes, ns: among devices of one host, however many (vidur: 47 to 74 µs for 2, 4
-and 8), and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny models notice."""
+"""The fixed part of an all-reduce, ns: among devices of one host, however many (vidur: 47 to 74 µs for 2, 4 and 8),
+and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny models notice."""
 _FIRST_BUCKET, _BUCKET = 1 << 20, 25 << 20
 """Bytes at which DistributedDataParallel closes its first and its other buckets. Source: PyTorch's defaults."""
 _LATE: Final = (0.0, 1.5)
@@ -141,12 +141,13 @@ def _link(state: State, gb_s: float | None, ranks: int) -> tuple[State, float, t
     if gb_s is not None:
         return state, checked(gb_s, "bandwidth_gb_s", above=True), (1 / off, off), f"{gb_s:g} GB/s"
     names = device_names(graph)
-    known = [next((each for each in _LINKS if each in name), "") for name in names]
-    if len(set(known) - {""}) != 1 or not graph.activities.on_device.any():
+    links = {next((link for link in _LINKS if link in name), "") for name in names} - {""}
+    if len(links) != 1 or not graph.activities.on_device.any():
         msg = "no collective shows the network of gradients; give bandwidth_gb_s=, or record two ranks"
         raise SelectionError(msg)
-    link = max(known)
-    rate, least = _LINKS[link], 1 / SLOWEST_LINK if link == "PCI" else 1 / off
+    (link,) = links
+    rate = _LINKS[link]
+    least = 1 / SLOWEST_LINK if link == "PCI" else 1 / off
     said = f"{rate:g} GB/s, as {'PCIe' if link == 'PCI' else f'NVLink between {link}'} (bandwidth_gb_s= says another)"
     state, slower = with_unknown_links(state, ranks * len(graph.ranks))
     return state, rate, (least, max(SLOWEST_LINK, slower)), said

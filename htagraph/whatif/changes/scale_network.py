@@ -21,12 +21,12 @@ __all__ = ["scale_network"]
 def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the bytes of transfers take `factor` times as long; waits between ranks are derived.
 
-    What a transfer takes besides its bytes stays: latency, scheduling and copies. Transfers of several sizes show how
-    long that is. Where only one size was recorded, all of its time counts as that of its bytes, and the interval holds
-    that some may not. The spread of the ends of a collective's members, up to 5 µs, stays too. Where the partners of
-    a communication are not in the graph, the shortest communication of its name and size is taken as pure transfer.
-    What a transfer between host threads took longer than usual stays, too. Without transfers (`factor` 0) all of that
-    is gone.
+    The fixed part of a transfer stays: latency, scheduling and copies. Transfers of several sizes show how long this
+    part is. Where only one size was recorded, the part that is usual counts (0.15 ms for collectives of host threads,
+    nothing for devices and messages), and the interval holds how far this may be off. The spread of the ends of a
+    collective's members, up to 5 µs, stays too. Where the partners of a communication are not in the graph, the
+    shortest communication of its name and size is taken as pure transfer. What a transfer between host threads took
+    longer than usual stays, too. Without transfers (`factor` 0) all of that is gone.
 
     Args:
         factor: at least 0; 0.5 is a network twice as fast.
@@ -56,7 +56,9 @@ def _transfer_time(state: State, criteria: dict[str, Any]) -> OwnTime:
         if not criteria:
             raise
         acts = state.graph.activities
-        names = sorted({state.graph.names[name] for name in acts.name[of_kinds(acts.kind, COMMUNICATION)].tolist()})
+        transfers = of_kinds(acts.kind, COMMUNICATION)
+        codes = np.unique(acts.name[transfers])
+        names = sorted(state.graph.names[code] for code in codes)
         asked = ", ".join(f"{key}={value!r}" for key, value in criteria.items())
         msg = f"no transfer between ranks meets {asked}; those of this job are {', '.join(names[:3])}"
         raise NothingMeetsError(msg) from None
@@ -64,18 +66,26 @@ def _transfer_time(state: State, criteria: dict[str, Any]) -> OwnTime:
 
 def _with_slower_bytes(state: State, time: OwnTime, factor: float) -> State:
     """Return the state in which all but the fixed part of some time is multiplied, and how far that may be off."""
-    least, usual, most = (_fixed(state, time, part) for part in fixed_parts(state.graph))
-    changed, was = with_factor(state, replace(time, fixed=usual), factor), state.lag[time.edges]
+    fixed = fixed_parts(state.graph)
+    usual = replace(time, fixed=_fixed(state, time, fixed.usual))
+    changed = with_factor(state, usual, factor)
+    least = _fixed(state, time, fixed.least)
+    most = _fixed(state, time, fixed.most)
+    was = state.lag[time.edges]
     now = changed.lag[time.edges]
-    known = np.flatnonzero((was > 0) & (now > 0) & (least < most))
-    if not len(known):
+    rows = np.flatnonzero((was > 0) & (now > 0) & (least < most))
+    if not len(rows):
         return changed
-    ends = np.stack([split(was[known], part[known]).at(factor) for part in (least, most)]) / now[known]
-    owner = state.graph.edges.activity[time.edges[known]].astype(np.int64)
-    return replace(changed, unsure=(*changed.unsure, Unsure(owner, ends.min(axis=0), ends.max(axis=0))))
+    with_least = split(was[rows], least[rows]).at(factor) / now[rows]
+    with_most = split(was[rows], most[rows]).at(factor) / now[rows]
+    owner = state.graph.edges.activity[time.edges[rows]].astype(np.int64)
+    unsure = Unsure(owner, np.minimum(with_least, with_most), np.maximum(with_least, with_most))
+    return replace(changed, unsure=(*changed.unsure, unsure))
 
 
-def _fixed(state: State, time: OwnTime, part: Array) -> Ints:
+def _fixed(state: State, time: OwnTime, fixed: Array) -> Ints:
     """Return how much of each lag stays: what is waiting, and a fixed part, ns."""
-    stays = time.fixed + np.rint(part[time.edges]).astype(np.int64)
-    return np.minimum(stays, np.maximum(state.lag[time.edges], 0))
+    fixed_ns = np.rint(fixed[time.edges]).astype(np.int64)
+    stays = time.fixed + fixed_ns
+    longest = np.maximum(state.lag[time.edges], 0)
+    return np.minimum(stays, longest)
