@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -14,6 +15,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
+from htagraph.whatif.cores import with_cores
 from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
 
@@ -147,8 +149,10 @@ def interval(
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
         state = with_shared_link(state, sharing)
-        gap = without_unexplained(state.graph, state.gap) if explained else state.gap
-        return state.graph, predict(state.graph, state.lag, gap, state.head)
+        if explained:
+            state = replace(state, gap=without_unexplained(state.graph, state.gap))
+        state = with_cores(state)
+        return state.graph, predict(state.graph, state.lag, state.gap, state.head)
 
     state, sharing = links.state, links.sharing
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
@@ -222,7 +226,8 @@ def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> f
     known = _EXPLAINED.setdefault(baseline, {})
     if sharing not in known:
         state = with_shared_link(initial(baseline), sharing)
-        time = predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
+        state = with_cores(replace(state, gap=without_unexplained(state.graph, state.gap)))
+        time = predict(state.graph, state.lag, state.gap, state.head)
         known[sharing] = length(state.graph, time)[0]
     return known[sharing]
 
