@@ -13,6 +13,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.cores import with_cores
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "telling",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_CORES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "telling",
 ]  # fmt: skip
 
 _QUANTILE = 1.645
@@ -68,9 +69,11 @@ UNKNOWN_SHARING: Final = "how transfers share links is not known"
 UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
+UNKNOWN_CORES: Final = "threads that seem to wait for cores may wait for something else"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
 _TELLING: Final = {
     UNKNOWN_SHARING: "in which transfers do not overlap",
+    UNKNOWN_CORES: "on a host with more cores",
     STEPS_AHEAD: "of the job with shorter steps",
     UNKNOWN_SPREAD: "of more steps",
     "steps differ": "of more steps",
@@ -143,15 +146,17 @@ def interval(
     recorded, and `runs` the job in runs where these are known.
 
     The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
-    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNEXPLAINED_PAUSES` (which vanish, also before the
+    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the
     change) and `STEPS_AHEAD`.
     """
 
-    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
+    def moments(
+        state: State, sharing: Sharing, *, explained: bool = False, short: bool = True
+    ) -> tuple[DependencyGraph, Array]:
         state = with_shared_link(state, sharing)
         if explained:
             state = replace(state, gap=without_unexplained(state.graph, state.gap))
-        state = with_cores(state)
+        state = with_cores(state) if short else state
         return state.graph, predict(state.graph, state.lag, state.gap, state.head)
 
     state, sharing = links.state, links.sharing
@@ -172,6 +177,8 @@ def interval(
     same, unknown = [not moves], [moments(state, other) for other in links.others]
     same += [np.array_equal(time, baseline.time) for _, time in unknown]
     lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
+    if cores_of(state.graph) is not None:
+        lengths.append((UNKNOWN_CORES, length(*moments(state, sharing, short=False))))
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
     (predicted, steps), (recorded, steps_before) = prediction, length(baseline, baseline.time)
