@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_CORES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "telling",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_CORES", "UNKNOWN_SHARING", "Interval", "changes_nothing",
+    "interval", "telling",
 ]  # fmt: skip
 
 _QUANTILE = 1.645
@@ -146,17 +147,15 @@ def interval(
     recorded, and `runs` the job in runs where these are known.
 
     The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
-    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the
-    change) and `STEPS_AHEAD`.
+    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which
+    vanish, also before the change) and `STEPS_AHEAD`.
     """
 
-    def moments(
-        state: State, sharing: Sharing, *, explained: bool = False, short: bool = True
-    ) -> tuple[DependencyGraph, Array]:
+    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
         state = with_shared_link(state, sharing)
         if explained:
             state = replace(state, gap=without_unexplained(state.graph, state.gap))
-        state = with_cores(state) if short else state
+        state = with_cores(state)
         return state.graph, predict(state.graph, state.lag, state.gap, state.head)
 
     state, sharing = links.state, links.sharing
@@ -177,8 +176,7 @@ def interval(
     same, unknown = [not moves], [moments(state, other) for other in links.others]
     same += [np.array_equal(time, baseline.time) for _, time in unknown]
     lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
-    if cores_of(state.graph) is not None:
-        lengths.append((UNKNOWN_CORES, length(*moments(state, sharing, short=False))))
+    lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
     (predicted, steps), (recorded, steps_before) = prediction, length(baseline, baseline.time)
@@ -203,6 +201,13 @@ def interval(
         for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
     )
     return Interval(*next_run, cause, same_run)
+
+
+def _with_recorded_waits(state: State, length: Length) -> list[tuple[str, tuple[float, Array]]]:
+    """Return the cause and the length of a job whose threads wait as long as recorded; nothing if none lacks a core."""
+    if cores_of(state.graph) is None:
+        return []
+    return [(UNKNOWN_CORES, length(state.graph, predict(state.graph, state.lag, state.gap, state.head)))]
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:

@@ -68,7 +68,9 @@ def jobs(draw: st.DrawFn) -> tuple[list[list[int]], int, int]:
 
 
 @given(jobs(), st.integers(0, 2), st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]))
-def test_a_branch_gets_the_next_core_that_is_free(job: tuple[list[list[int]], int, int], which: int, factor: float):
+def test_a_branch_gets_the_next_core_that_is_free(
+    job: tuple[list[list[int]], int, int], which: int, factor: float
+) -> None:
     branches, head, cores = job
     before = scheduled(branches, head, cores)
     graph = recorded(before, len(branches[0]))
@@ -85,7 +87,7 @@ def test_a_branch_gets_the_next_core_that_is_free(job: tuple[list[list[int]], in
 
 
 @given(jobs())
-def test_without_a_change_no_moment_changes(job: tuple[list[list[int]], int, int]):
+def test_without_a_change_no_moment_changes(job: tuple[list[list[int]], int, int]) -> None:
     branches, head, cores = job
     graph = recorded(scheduled(branches, head, cores), len(branches[0]))
     same = hg.what_if(graph).scale(factor=1.0, name="head").run()
@@ -93,6 +95,6 @@ def test_without_a_change_no_moment_changes(job: tuple[list[list[int]], int, int
 
 
 @pytest.mark.parametrize("width", [2, 3])
-def test_threads_with_a_core_each_wait_for_none(width: int):
+def test_threads_with_a_core_each_wait_for_none(width: int) -> None:
     branches = [[5_000_000 + 10_000 * i for i in range(width)]] * STEPS
     assert cores_of(recorded(scheduled(branches, 2_000_000, width), width)) is None

@@ -8,7 +8,7 @@ ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,15 +41,6 @@ class Cores:
     shares: Shares
 
 
-class _Lanes(NamedTuple):
-    """The threads of all hosts, by their moments."""
-
-    vertex: Array
-    """The moments, by thread and time."""
-    first: Mask
-    """Which of them are the first of their thread."""
-
-
 @once
 def cores_of(graph: DependencyGraph) -> Cores | None:
     """Return who waited for cores in a recording; None where nobody did, as far as it shows.
@@ -78,7 +69,7 @@ def cores_of(graph: DependencyGraph) -> Cores | None:
 def _were_short(graph: DependencyGraph, threads: Threads, shares: Shares, host: int) -> bool:
     """Return whether threads of a host waited for cores: often, for long in all, and went on once one was free."""
     own = threads.host == host
-    waited = own & (shares.wait >= 2 * LIMITS.python_ns)
+    waited = own & (shares.wait >= LIMITS.turn_ns)
     woken = waited & (shares.rest <= LIMITS.turn_ns)
     known = woken.sum() >= max(LIMITS.often, LIMITS.most * waited.sum(), shares.without[own].sum())
     whole = graph.time[own].max() - graph.time[own].min()
