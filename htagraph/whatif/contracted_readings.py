@@ -18,6 +18,7 @@ from htagraph.core.computing import ahead, threads_for
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import UNEXPLAINED, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton, skeleton_of
 from htagraph.queries.time_classes import ClassParts, WeightedPaths, class_parts, paths_of_parts
@@ -45,8 +46,10 @@ class Reading:
 
 
 def shares_links_differently(state: State) -> bool:
-    """Return whether transfers may take another time than their class says, because they share links with others."""
+    """Return whether times depend on what else runs: transfers share links, or threads wait for cores."""
     links = assumed(state)
+    if cores_of(state.graph) is not None:
+        return True
     return links.sharing is not Sharing.NONE and links.may_share and may_overlap(state.graph)
 
 

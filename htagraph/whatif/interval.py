@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -13,8 +14,10 @@ from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
+from htagraph.whatif.cores import with_cores
 from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
 from htagraph.whatif.run_spread import SHARED, run_spread
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
-    "telling",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_CORES", "UNKNOWN_SHARING", "Interval", "changes_nothing",
+    "interval", "spread", "telling",
 ]  # fmt: skip
 
 _QUANTILE = 1.645
@@ -68,9 +71,11 @@ UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
 SLOWER_UNDER_LOAD: Final = "work that no longer pauses may take longer than recorded"
+UNKNOWN_CORES: Final = "threads that seem to wait for cores may wait for something else"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
 _TELLING: Final = {
     UNKNOWN_SHARING: "in which transfers do not overlap",
+    UNKNOWN_CORES: "on a host with more cores",
     STEPS_AHEAD: "of the job with shorter steps",
     SLOWER_UNDER_LOAD: "of the changed job",
     UNKNOWN_SPREAD: "of more steps",
@@ -149,13 +154,15 @@ def interval(
     The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the
     recorded run, a change that takes time away saves at least nothing and at most that time. Where no moment changes in
     any reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
-    `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
+    `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
         state = with_shared_link(state, sharing)
-        gap = without_unexplained(state.graph, state.gap) if explained else state.gap
-        return state.graph, predict(state.graph, state.lag, gap, state.head)
+        if explained:
+            state = replace(state, gap=without_unexplained(state.graph, state.gap))
+        state = with_cores(state)
+        return state.graph, predict(state.graph, state.lag, state.gap, state.head)
 
     state, sharing = links.state, links.sharing
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
@@ -175,6 +182,7 @@ def interval(
     same, unknown = [not moves], [moments(state, other) for other in links.others]
     same += [np.array_equal(time, baseline.time) for _, time in unknown]
     lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
+    lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
     (predicted, steps), (recorded, steps_before) = prediction, length(baseline, baseline.time)
@@ -290,6 +298,13 @@ def _under_load(speedup: float) -> float:
     return -math.log1p(_UNDER_LOAD * paused)
 
 
+def _with_recorded_waits(state: State, length: Length) -> list[tuple[str, tuple[float, Array]]]:
+    """Return the cause and the length of a job whose threads wait as long as recorded; nothing if none lacks a core."""
+    if cores_of(state.graph) is None:
+        return []
+    return [(UNKNOWN_CORES, length(state.graph, predict(state.graph, state.lag, state.gap, state.head)))]
+
+
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:
     """Return the logarithm by which steps shorten more than the job, where other work ends later behind them; else 0.
 
@@ -319,7 +334,8 @@ def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> f
     known = _EXPLAINED.setdefault(baseline, {})
     if sharing not in known:
         state = with_shared_link(initial(baseline), sharing)
-        time = predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
+        state = with_cores(replace(state, gap=without_unexplained(state.graph, state.gap)))
+        time = predict(state.graph, state.lag, state.gap, state.head)
         known[sharing] = length(state.graph, time)[0]
     return known[sharing]
 

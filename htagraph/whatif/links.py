@@ -19,11 +19,13 @@ from htagraph.core.intervals import union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.cores import cores_of
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.matches import Matches
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
+from htagraph.whatif.cores import with_cores
 
 __all__ = [
     "MIN_SIZE_RATIO", "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "link_transfers",
@@ -58,12 +60,17 @@ class Assumed:
 
     @property
     def may_share(self) -> bool:
-        """Whether transfers may slow each other down: two or more of a kind have known partners."""
-        return self.sharing is not Sharing.NONE and bool(link_transfers(self.state.graph))
+        """Whether times depend on what else runs: transfers slow each other down, or threads wait for cores."""
+        by_links = self.sharing is not Sharing.NONE and bool(link_transfers(self.state.graph))
+        return by_links or cores_of(self.state.graph) is not None
 
     @property
     def shared(self) -> State:
-        """The weights with the transfer times that follow, and a note where these differ."""
+        """The weights with the transfer times and waits for cores that follow, and a note where transfers differ."""
+        return with_cores(self._shared)
+
+    @property
+    def _shared(self) -> State:
         shared = with_shared_link(self.state, self.sharing)
         if shared is self.state:
             return shared

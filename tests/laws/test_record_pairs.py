@@ -6,6 +6,7 @@ import ast
 import gzip
 import inspect
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -139,7 +140,7 @@ def test_jobs_that_share_cores_are_scheduled_as_usual(tmp_path: Path, monkeypatc
     group, asked = tmp_path / "autogroup", []
     monkeypatch.setattr(record_pairs, "_GROUP", group)
     for name in ("setsid", "setpriority", "sched_setscheduler"):
-        monkeypatch.setattr(record_pairs.os, name, lambda *_, name=name: asked.append(name), raising=False)
+        monkeypatch.setattr(os, name, lambda *_, name=name: asked.append(name), raising=False)
     record_pairs.before_other_work(fair=False)
     assert asked == ["sched_setscheduler"]
     assert not group.exists()
