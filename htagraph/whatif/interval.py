@@ -179,9 +179,12 @@ def interval(
         same.append(not moves and np.array_equal(time, baseline.time))
         return length(graph, time)
 
-    same, unknown = [not moves], [moments(state, other) for other in links.others]
-    same += [np.array_equal(time, baseline.time) for _, time in unknown]
-    lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
+    same = [not moves]
+    lengths = []
+    for other in links.others:
+        graph, time = moments(state, other)
+        same.append(np.array_equal(time, baseline.time))
+        lengths.append((UNKNOWN_SHARING, length(graph, time)))
     lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
@@ -201,12 +204,12 @@ def interval(
         before, after = recorded, predicted
     of_run = [*ratios, (_saving(before - after, recorded, predicted), UNEXPLAINED_PAUSES)]
     ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
-    chance = spread(speedup, steps, run_spread(baseline))
-    next_run = _next_run(speedup, ratios, chance, is_ceiling=bool(state.ceilings))
-    same_run = _same_run(speedup, of_run, is_ceiling=bool(state.ceilings))
     limits = None if links.may_share else possible_savings(baseline, state, max(recorded - shortest, 0.0))
-    if limits:
-        same_run = _within(same_run, speedup, [_saving(each, recorded, predicted) for each in limits])
+    logs = [_saving(saved, recorded, predicted) for saved in limits or ()]
+    is_ceiling = bool(state.ceilings)
+    chance = spread(speedup, steps, run_spread(baseline))
+    next_run = _next_run(speedup, ratios, chance, is_ceiling=is_ceiling)
+    same_run = _same_run(speedup, of_run, logs, is_ceiling=is_ceiling)
     return Interval(*next_run, _cause(ratios, chance, steps), same_run)
 
 
@@ -227,13 +230,18 @@ def _next_run(
 def _same_run(
     speedup: float,
     ratios: Sequence[tuple[float, str]],
+    limits: Sequence[float],
     *,
     is_ceiling: bool,
 ) -> tuple[float, float]:
-    """Return the interval of the speedup in the recorded run."""
+    """Return the interval of the speedup in the recorded run, within the limits of what it can save, if there are any.
+
+    Limits are logarithms of their ratios to the speedup.
+    """
     effect = _effect(speedup)
     up = 0.0 if is_ceiling else effect
-    return _ends(speedup, ratios, effect, up)
+    ends = _ends(speedup, ratios, effect, up)
+    return _within(ends, speedup, limits) if limits else ends
 
 
 def _within(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -100,7 +102,7 @@ def test_two_waits_may_agree_by_chance() -> None:
     assert not confidence(behind_ends(Ends.of(np.arange(2), time), time + 150_000, np.full(2, IDLE_NS), LIMITS.turn_ns))
 
 
-LENGTHS = {
+LENGTHS: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "any": lambda draw, count: draw.integers(1_000_000, 20_000_000, count),
     "alike": lambda draw, count: draw.normal(2e7, 1e6, count).astype(np.int64),
     "of two sorts": lambda draw, count: np.where(draw.random(count) < 0.5, 5_000_000, 30_000),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from htagraph import EdgeKind, Provenance
-from htagraph.graph.evidence import waits
+from htagraph.graph.evidence import accept, waits
 from htagraph.graph.rules.host_sync import host_sync
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
@@ -146,7 +146,7 @@ def unexplained(streams: int) -> list[Json]:
 
 def test_hypotheses_tested_are_in_proportion_to_the_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     tested: list[int] = []
-    real = waits.of_recorded
+    real = accept.of_recorded
 
     def counted(*given: Any) -> Any:
         tested.append(len(given[0]))
