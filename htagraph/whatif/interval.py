@@ -157,13 +157,6 @@ def interval(
     `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
 
-    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
-        state = with_shared_link(state, sharing)
-        if explained:
-            state = replace(state, gap=without_unexplained(state.graph, state.gap))
-        state = with_cores(state)
-        return state.graph, predict(state.graph, state.lag, state.gap, state.head)
-
     state, sharing = links.state, links.sharing
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
     alike = runs is not None or np.array_equal(state.graph.awake, baseline.awake)
@@ -175,14 +168,14 @@ def interval(
         other = None if known else under(doubt, state)
         if other is None:
             return found
-        graph, time = moments(other, sharing)
+        graph, time = _moments(other, sharing)
         same.append(not moves and np.array_equal(time, baseline.time))
         return length(graph, time)
 
     same = [not moves]
     lengths = []
     for other in links.others:
-        graph, time = moments(state, other)
+        graph, time = _moments(state, other)
         same.append(np.array_equal(time, baseline.time))
         lengths.append((UNKNOWN_SHARING, length(graph, time)))
     lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
@@ -194,7 +187,7 @@ def interval(
         return Interval(speedup, speedup, "", (speedup, speedup))
     before = _explained(baseline, sharing, length)
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
-    after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
+    after = (found or (predicted,) if known else length(*_moments(state, sharing, explained=True)))[0]
     ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
     shortest = predicted * math.exp(-max(ratios, default=(0.0, ""))[0])
     ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
@@ -211,6 +204,15 @@ def interval(
     next_run = _next_run(speedup, ratios, chance, is_ceiling=is_ceiling)
     same_run = _same_run(speedup, of_run, logs, is_ceiling=is_ceiling)
     return Interval(*next_run, _cause(ratios, chance, steps), same_run)
+
+
+def _moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
+    """Return a graph and its moments, ns, with links and cores shared, and without unexplained pauses if `explained`."""
+    state = with_shared_link(state, sharing)
+    if explained:
+        state = replace(state, gap=without_unexplained(state.graph, state.gap))
+    state = with_cores(state)
+    return state.graph, predict(state.graph, state.lag, state.gap, state.head)
 
 
 def _next_run(
