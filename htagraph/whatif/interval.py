@@ -156,7 +156,6 @@ def interval(
     any reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
     `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
-
     state, sharing = links.state, links.sharing
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
     alike = runs is not None or np.array_equal(state.graph.awake, baseline.awake)
@@ -207,7 +206,7 @@ def interval(
 
 
 def _moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
-    """Return a graph and its moments, ns, with links and cores shared, and without unexplained pauses if `explained`."""
+    """Return a graph and its moments, ns, with links and cores shared; without unexplained pauses if `explained`."""
     state = with_shared_link(state, sharing)
     if explained:
         state = replace(state, gap=without_unexplained(state.graph, state.gap))
