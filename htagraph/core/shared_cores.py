@@ -231,25 +231,30 @@ def _ask(now: int, vertex: int, threads: Threads, shares: Shares, run: _Run, eve
 
 @njit(no_cpython_wrapper=True)
 def _serve(now: int, host: int, threads: Threads, shares: Shares, run: _Run, events: Any) -> None:  # noqa: ANN401
-    """Give the free cores of a host to the threads that wait longest."""
-    if run.busy[host] >= threads.cores[host]:
-        return
+    """Give the free cores of a host to the threads that wait longest.
+
+    In a recording, a thread that went on much later was not ready when a core was left to a thread behind it, or free.
+    """
     while run.busy[host] < threads.cores[host]:
         first = -1
         for i in range(run.queued[host]):
             vertex = run.queue[host, i]
             if len(run.recorded) and run.recorded[vertex] > now + threads.soon:
                 continue
-            if (
-                first < 0
-                or run.asked[vertex] < run.asked[first]
-                or (run.asked[vertex] == run.asked[first] and threads.place[vertex] < threads.place[first])
-            ):
+            if first < 0 or _is_before(vertex, first, threads, run):
                 first = vertex
+        _not_ready(now, host, first, threads, shares, run)
         if first < 0:
             break
         _get(now, first, threads, shares, run, events)
-    _not_ready(now, host, now + threads.soon + 1, shares, run)
+
+
+@njit(no_cpython_wrapper=True)
+def _is_before(one: int, other: int, threads: Threads, run: _Run) -> bool:
+    """Return whether the thread of one vertex has waited longer for a core than that of another one."""
+    if run.asked[one] != run.asked[other]:
+        return bool(run.asked[one] < run.asked[other])
+    return bool(threads.place[one] < threads.place[other])
 
 
 @njit(no_cpython_wrapper=True)
@@ -264,17 +269,17 @@ def _give(now: int, host: int, threads: Threads, shares: Shares, run: _Run, even
 def _pass_over(now: int, host: int, threads: Threads, shares: Shares, run: _Run) -> None:
     """Let all threads that did not take a core, though one was free until now, be ready from now on."""
     if run.busy[host] < threads.cores[host]:
-        _not_ready(now, host, now, shares, run)
+        _not_ready(now, host, -1, threads, shares, run)
 
 
 @njit(no_cpython_wrapper=True)
-def _not_ready(now: int, host: int, until: int, shares: Shares, run: _Run) -> None:
-    """Let threads that went on after a moment be ready from now on."""
+def _not_ready(now: int, host: int, first: int, threads: Threads, shares: Shares, run: _Run) -> None:
+    """Let threads that have waited longer than that of a vertex (all for -1) be ready from now on, as recorded."""
     if len(run.recorded) == 0:
         return
     for i in range(run.queued[host]):
         vertex = run.queue[host, i]
-        if run.recorded[vertex] >= until and now > run.asked[vertex]:
+        if now > run.asked[vertex] and (first < 0 or _is_before(vertex, first, threads, run)):
             run.asked[vertex] = now
             shares.pause[vertex] = now - run.best[vertex]
 
