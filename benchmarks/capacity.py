@@ -3,7 +3,8 @@
 ``batch`` predicts a job with another batch. Two kinds of cases: NeuSight's tables of operators (each row is an operator
 with shapes and its time; one model at two batch sizes, either from the other), whose summed time is compared; and
 folders of recordings named ``NAME-BATCH.json``, each predicted from each other one of its name, whose kernel
-(or operator) time and mean step time are compared. Half of the cases, by name, are for the last run
+(or operator) time and mean step time are compared. In folders of a job's runs, ``bBATCH-RUN/rank-0.json.gz`` beside
+``bBATCH-RUN.steps.json``, the step is that of all runs. Half of the cases, by name, are for the last run
 (`benchmarks.halves`).
 
 ``device`` predicts a job on another device. The folder holds NeuSight's labels by device
@@ -137,13 +138,13 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     peak = peak_of(name.split("/")[0].replace("_", " "))
     assert peak is not None, name
     rates = peak.tflop_s(4) * 1e6, peak.gb_s * 1e3
-    wave = 2 * 64**2 * (peak.units or 100) / rates[0]
+    wave = 2 * change._BLOCK**2 * (peak.units or 100) / rates[0]
 
     def work(calls: list[Call | None]) -> KernelWork:
         costs = [None if call is None else cost_of_call(call) for call in calls]
         roofs = [max(np.nan_to_num(c.flop) / rates[0], c.bytes / rates[1]) if c else np.nan for c in costs]
         depths = np.array([c.depth * wave if c else 0.0 for c in costs])
-        return KernelWork(np.array(roofs), depths, np.zeros(len(costs), np.bool_))
+        return KernelWork(np.array(roofs), depths, np.zeros(len(costs), np.bool_), np.full(len(costs), np.nan))
 
     kind = np.array([0 if call is None else kernel_kind(call.name) for call in calls])
     blocks = [
@@ -158,22 +159,37 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
 
 def recorded(folder: Path, half: str | None) -> Iterator[Case]:
     """Yield the predictions of recordings of one job at several batches."""
+    steps = _steps_of_runs(folder)
     by_job: dict[str, dict[int, Path]] = {}
-    for path in sorted(folder.glob("*.json*")):
-        job, size = path.name.split(".")[0].rsplit("-", 1)
+    for path in sorted(folder.glob("b*-*/rank-0.json*") if steps else folder.glob("*.json*")):
+        job, size = (folder.name, path.parent.name[1:].split("-")[0]) if steps else _named(path)
         by_job.setdefault(job, {})[int(size)] = path
     for job, paths in by_job.items():
         if half is None or half_of(job) == half:
             graphs = {size: hg.load({0: path}) for size, path in paths.items()}
             for before, after in permutations(graphs, 2):
-                yield from _of_graphs(f"{job} {before}:{after}", graphs[before], graphs[after], (before, after))
+                name = f"{job} {before}:{after}"
+                yield from _of_graphs(name, graphs[before], graphs[after], (before, after), steps.get(after))
+
+
+def _named(path: Path) -> list[str]:
+    return path.name.split(".")[0].rsplit("-", 1)
+
+
+def _steps_of_runs(folder: Path) -> dict[int, float]:
+    """Return the mean time of a step by batch, ms, over all runs; none where a folder has single recordings."""
+    lengths: dict[int, list[np.ndarray]] = {}
+    for path in sorted(folder.glob("b*-*.steps.json")):
+        starts = json.loads(path.read_text())["step_starts_us"]["0"]
+        lengths.setdefault(int(path.name[1:].split("-")[0]), []).append(np.diff(starts) / 1000)
+    return {size: float(np.concatenate(runs).mean()) for size, runs in lengths.items()}
 
 
 def _of_graphs(
-    name: str, graph: hg.DependencyGraph, other: hg.DependencyGraph, sizes: tuple[int, int]
+    name: str, graph: hg.DependencyGraph, other: hg.DependencyGraph, sizes: tuple[int, int], step: float | None = None
 ) -> Iterator[Case]:
     try:
-        outcome = hg.what_if(graph).batch(sizes[1], sizes[0]).run()
+        outcome = hg.what_if(graph).batch(*sizes).run()
         truth = change._job_of(other, sizes[1]).time.sum() / 1000
     except SelectionError as error:
         print(f"{name}: {error}")
@@ -182,7 +198,7 @@ def _of_graphs(
     mid, low, high = (each.sum() / 1000 for each in change._predicted(job, sizes[1]))
     times = sizes[1] / sizes[0]
     yield Case(name, "kernels", times, job.time.sum() / 1000, truth, mid, low, high)
-    step = hg.what_if(other).run().baseline_mean_step_ns / 1e6
+    step = step or hg.what_if(other).run().baseline_mean_step_ns / 1e6
     was, now = outcome.baseline_mean_step_ns / 1e6, outcome.mean_step_ns / 1e6
     scale = now * outcome.speedup
     yield Case(name, "step", times, was, step, now, scale / outcome.high, scale / outcome.low)
@@ -245,9 +261,9 @@ def graph_of(folder: Path, case: tuple[str, str], layers: int, *, shapes: bool =
     return DependencyGraph.from_frames(frame, order)
 
 
-def judged(folder: Path, *, shapes: bool, left_out: bool) -> Iterator[dict[str, object]]:
+def judged(folder: Path, half: str | None, *, shapes: bool, left_out: bool) -> Iterator[dict[str, object]]:
     """Yield each pair of devices on which one model was measured: truth and prediction."""
-    cases = _measured(folder)
+    cases = {case: found for case, found in _measured(folder).items() if half is None or half_of(case[1]) == half}
     for case, measured in cases.items():
         graph = graph_of(folder, case, int(measured["num_layer"] or 0), shapes=shapes)
         others = [each for each in cases if each[1] == case[1] and each != case]
@@ -305,13 +321,16 @@ def batches(asked: argparse.Namespace) -> None:
 
 def devices(asked: argparse.Namespace) -> None:
     """Print the errors of predictions of another device, by what was done and by device."""
-    table = pd.DataFrame(judged(asked.folder, shapes=not asked.no_shapes, left_out=asked.left_out))
+    table = pd.DataFrame(judged(asked.folder, asked.half, shapes=not asked.no_shapes, left_out=asked.left_out))
     training = table["case"].str.contains("train")
     print("all:", said(table))
     print("inference:", said(table[~training]))
     print("training:", said(table[training]))
     for device, part in table.groupby("to"):
         print(f"to {device}:", said(part))
+    for both, part in table.groupby(["from", "to"]):
+        if asked.each:
+            print(f"{both}:", said(part), f"bias {part['error'].median():+.1%}")
     print(pd.DataFrame(swapped(asked.folder)).to_string(index=False))
 
 
@@ -327,7 +346,9 @@ def main() -> None:
     device = questions.add_parser("device", help="another device")
     device.add_argument("folder", type=Path)
     device.add_argument("--left-out", action="store_true")
+    add_half(device)
     device.add_argument("--no-shapes", action="store_true")
+    device.add_argument("--each", action="store_true", help="print each pair of devices")
     device.set_defaults(answer=devices)
     asked = command.parse_args()
     asked.answer(asked)

@@ -5,6 +5,9 @@ the change, `htagraph.what_if` predicts B's step time; the truth is the mean ove
 outcome's interval [low, high] holds the truth, how wide it is and why; what `diff` blames first, whom `stragglers`
 names in A, and how the verdict of `summarize` on A begins, where the pair says what is right.
 
+Where traces of several runs of A were kept, `--all-runs` predicts from each: a row per recording, and in how many jobs
+predictions flip from one recording to another.
+
 A step time is (begin of the last recorded step - begin of the second) / steps between, as mean over ranks.
 """
 
@@ -29,6 +32,11 @@ MEASURED_PERCENT = 1.0
 from the right graph and another run on a quiet machine. Twice it would hide errors that matter; 0 would count noise."""
 
 
+FLIP_PERCENT = 10.0
+"""From how much, %, on predictions from two recordings of one job are two answers. Chosen: as in the goal that no job
+has two; half of it is within the intervals of most."""
+
+
 @dataclass
 class Judgement:
     """What came of one pair; None where a question cannot be asked or has no known answer."""
@@ -40,6 +48,8 @@ class Judgement:
     """Mean step time of B's runs: the truth."""
     noise_percent: float
     """The largest range of A's or B's runs, of their mean."""
+    recording: str = "A1"
+    """The recording of A that was asked."""
     predicted_ms: float | None = None
     low_ms: float | None = None
     """B's least step time by the outcome's interval."""
@@ -106,8 +116,8 @@ def main() -> None:
     if not pairs:
         sys.exit(_why_none(options.folders, options.only))
     judged = []
-    for folder in pairs:
-        judged.append(judge(folder, conclusions=not options.predictions))
+    for folder, recording in [(each, run) for each in pairs for run in recordings_of(each, every=options.all_runs)]:
+        judged.append(judge(folder, recording, conclusions=not options.predictions))
         if options.details:
             print(json.dumps(details(judged[-1]), indent=1, default=str), flush=True)
     print(table(judged).to_string(index=False))
@@ -124,6 +134,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--only", default="*", help="glob on the names of pairs")
     add_half(command)
     command.add_argument("--predictions", action="store_true", help="ask for predictions only, not for conclusions")
+    command.add_argument(
+        "--all-runs", action="store_true", help="predict from each recording of A, not the first alone"
+    )
     command.add_argument("--details", action="store_true", help="print all that is known of each pair")
     command.add_argument("--json", type=Path, help="write all that is known of each pair")
     return command
@@ -133,6 +146,17 @@ def pairs_in(folders: Sequence[Path], only: str = "*") -> list[Path]:
     """Return the complete pairs in folders, in the order of folders and names."""
     pairs = [file.parent for folder in folders for file in sorted(folder.glob("*/truth.json"))]
     return [each for each in pairs if fnmatch.fnmatch(each.name, only)]
+
+
+def recordings_of(folder: Path, *, every: bool) -> list[str]:
+    """Return the names of A's recordings of a pair, in the order of runs: the first alone, or `every` one."""
+    kept = sorted((each.name for each in folder.glob("A[0-9]*") if each.is_dir()), key=_run)
+    return kept if every else kept[:1]
+
+
+def _run(recording: str) -> int:
+    """Return the number of the run that a recording is of."""
+    return int(recording[1:])
 
 
 def _why_none(folders: Sequence[Path], only: str) -> str:
@@ -146,15 +170,15 @@ def _why_none(folders: Sequence[Path], only: str) -> str:
     return f"no pairs in {', '.join(map(str, folders))}: give a folder of folders that each have a truth.json"
 
 
-def judge(folder: Path, *, conclusions: bool = True) -> Judgement:
-    """Return what htagraph says of a pair, beside the truth; where asked for, its conclusions too."""
+def judge(folder: Path, recording: str = "A1", *, conclusions: bool = True) -> Judgement:
+    """Return what htagraph says of a pair by a recording of A, beside the truth; where asked for, conclusions too."""
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     runs = {side: step_times_of_runs(folder, side) for side in "AB"}
     mean = {side: sum(times) / len(times) for side, times in runs.items()}
     noise = max(100 * (max(times) - min(times)) / mean[side] for side, times in runs.items())
-    judged = Judgement(folder.name, mean["A"], mean["B"], noise)
-    before, after = hg.load(folder / "A1"), hg.load(folder / "B1")
-    judged.problems += inexact(before, runs["A"][0]) + inexact(after, runs["B"][0])
+    judged = Judgement(folder.name, mean["A"], mean["B"], noise, recording)
+    before, after = hg.load(folder / recording), hg.load(folder / "B1")
+    judged.problems += inexact(before, runs["A"][_run(recording) - 1]) + inexact(after, runs["B"][0])
     predict(judged, before, truth)
     if conclusions:
         conclude(judged, before, after, truth)
@@ -250,6 +274,7 @@ def table(judged: Sequence[Judgement]) -> pd.DataFrame:
     rows = [
         {
             "pair": each.pair,
+            "run": each.recording,
             "A ms": each.a_ms,
             "B ms": each.b_ms,
             "predicted": each.predicted_ms,
@@ -286,10 +311,34 @@ def summary(judged: Sequence[Judgement]) -> list[str]:
             f"without the tolerance of {MEASURED_PERCENT:g} %: in {sum(each.holds_exactly is True for each in judged)};"
             f" {sum(each.too_uncertain for each in judged)} say that the recording cannot tell",
         ]
+    lines += flips(judged)
     for what in ("diff", "straggler", "verdict"):
         answers = [getattr(each, f"{what}_right") for each in judged]
         lines.append(f"{what}: right in {answers.count(True)}, wrong in {answers.count(False)}")
     return lines
+
+
+def flips(judged: Sequence[Judgement]) -> list[str]:
+    """Return the line that counts jobs whose predictions flip; none where no job has two recordings.
+
+    They flip where two of them differ by more than the runs do, and by more than `FLIP_PERCENT`.
+    """
+    by_pair: dict[str, list[Judgement]] = {}
+    for each in judged:
+        if each.predicted_ms is not None:
+            by_pair.setdefault(each.pair, []).append(each)
+    several = {pair: rows for pair, rows in by_pair.items() if len(rows) > 1}
+    differ = {pair: _spread_percent(rows) for pair, rows in several.items()}
+    flipped = {pair: by for pair, by in differ.items() if by > max(FLIP_PERCENT, several[pair][0].noise_percent)}
+    named = ", ".join(f"{pair} by {by:.0f} %" for pair, by in flipped.items())
+    counted = f"predictions flip from recording to recording in {len(flipped)} of {len(several)} jobs"
+    return [f"{counted}: {named}" if named else counted] if several else []
+
+
+def _spread_percent(rows: Sequence[Judgement]) -> float:
+    """Return by how much predictions from the recordings of one job differ at most, of their mean."""
+    predicted = [each.predicted_ms for each in rows if each.predicted_ms is not None]
+    return 100 * (max(predicted) - min(predicted)) * len(predicted) / sum(predicted)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ exactly true. Autograd, DistributedDataParallel, fully_shard, loader workers, th
 
 It needs Linux, root (for a network namespace), iproute2 and PyTorch, not htagraph.
 
-Written per pair, into OUTPUT/NAME: `A1` and `B1` with `rank-N.json.gz`, the traces of the first run of each; for every
-run, `A1.steps.json` and so on: when each recorded step of each rank began, µs; `truth.json`: what changed, the
-what-if that says so, what a diff must blame, the straggler of A and the beginning of A's verdict, where there is one.
+Written per pair, into OUTPUT/NAME: `A1` and `B1` with `rank-N.json.gz`, the traces of the first run of each, and with
+`--keep-all` those of every run; for every run, `A1.steps.json` and so on: when each recorded step of each rank began,
+µs; `truth.json`: what changed, the what-if that says so, what a diff must blame, the straggler of A and the beginning
+of A's verdict, where there is one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from benchmarks.halves import add_half, of_half
 from benchmarks.recorded.catalogue import PAIRS
 from benchmarks.recorded.pair import Pair
 
@@ -41,6 +43,12 @@ LIMIT_S = 120
 
 PRIORITY = 20
 """Real-time priority (1 to 99) of recorded processes. Chosen: any makes them wake up before other work."""
+
+FIRST = -20
+"""The nice value of jobs that share cores: the one of Linux that has the most weight."""
+
+_GROUP = Path("/proc/self/autogroup")
+"""Where the nice value of a session is set."""
 
 _NEW_NETWORK = 0x40000000
 """CLONE_NEWNET of Linux' sched.h."""
@@ -56,6 +64,7 @@ def main() -> None:
     """Record the pairs asked for, one line each."""
     options = parser().parse_args()
     names = [name for name in PAIRS if fnmatch.fnmatch(name, options.only)]
+    names = of_half(names, options.half)
     if options.list:
         print("\n".join(f"{name:30}{PAIRS[name].change}" for name in names))
         return
@@ -64,9 +73,14 @@ def main() -> None:
     names = runnable(names, devices())
     for module in sorted({PAIRS[name].job.split(".")[0] for name in names}):
         importlib.import_module(f"benchmarks.recorded.{module}")  # once, for all processes that are forked
-    failed = [name for name in names if not record_pair(options.output / name, PAIRS[name], name, options.runs)]
+    failed = [name for name in names if not recorded(name, options)]
     if failed:
         sys.exit(f"not recorded: {', '.join(failed)}")
+
+
+def recorded(name: str, options: argparse.Namespace) -> bool:
+    """Record the pair of a name as options say; return whether all runs went well."""
+    return record_pair(options.output / name, PAIRS[name], name, options.runs, keep_all=options.keep_all)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -75,6 +89,8 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("output", nargs="?", type=Path, default=Path("pairs"))
     command.add_argument("--only", default="*", help="glob on the names of pairs")
     command.add_argument("--runs", type=int, default=3, help="how often A and B are run")
+    command.add_argument("--keep-all", action="store_true", help="keep the traces of every run, not of the first alone")
+    add_half(command)
     command.add_argument("--list", action="store_true", help="print names and changes, record nothing")
     return command
 
@@ -106,7 +122,7 @@ def devices_of(settings: dict[str, Any]) -> int:
     return 1 if settings.get("share") else int(settings.get("ranks", 1))
 
 
-def record_pair(folder: Path, pair: Pair, name: str, runs: int) -> bool:
+def record_pair(folder: Path, pair: Pair, name: str, runs: int, *, keep_all: bool = False) -> bool:
     """Record A and B in turn, so that what drifts meets both; return whether all runs went well."""
     began, partial = time.time(), folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -114,7 +130,7 @@ def record_pair(folder: Path, pair: Pair, name: str, runs: int) -> bool:
     settings = {"A": pair.a, "B": {**pair.a, **pair.b}}
     for run in range(1, runs + 1):
         for side in "AB":
-            if not record_run(pair.job, settings[side], partial / f"{side}{run}", keep=run == 1):
+            if not record_run(pair.job, settings[side], partial / f"{side}{run}", keep=keep_all or run == 1):
                 print(f"{name:30}failed; see {partial}", flush=True)
                 return False
     (partial / "truth.json").write_text(json.dumps(pair.truth(name), indent=1) + "\n", encoding="utf-8")
@@ -168,10 +184,7 @@ def step_starts(trace: str) -> list[float]:
 
 def run_job(job: str, settings: dict[str, Any], folder: Path) -> None:
     """Run all ranks of a job in a network of its own; exit with 1 if one fails."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-    except OSError as error:
-        print(f"no real-time scheduling ({error}): expect noise", file=sys.stderr)
+    before_other_work(fair=settings.get("fair", False))
     if settings.get("ranks", 1) > 1 and settings.get("device") != "cuda":
         limit_network(settings.get("mbit"))
     ranks = [
@@ -186,6 +199,23 @@ def run_job(job: str, settings: dict[str, Any], folder: Path) -> None:
     for each in failed:
         each.kill()
     sys.exit(bool(failed))
+
+
+def before_other_work(*, fair: bool) -> None:
+    """Give this process and its children precedence over other work: real-time, or `fair` among each other.
+
+    Real-time threads run until they wait, however many there are. Threads that outnumber the cores share them only
+    under the default scheduler, as those of jobs do.
+    """
+    try:
+        if fair:
+            os.setsid()  # a scheduling group of its own, whose weight is raised
+            _GROUP.write_text(str(FIRST), encoding="ascii")
+            os.setpriority(os.PRIO_PROCESS, 0, FIRST)
+        else:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except OSError as error:
+        print(f"no precedence over other work ({error}): expect noise", file=sys.stderr)
 
 
 def limit_network(mbit: float | None) -> None:

@@ -18,7 +18,7 @@ from htagraph.graph.selection import Selection
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
-__all__ = ["argument_texts", "arguments", "link_execution_trace"]
+__all__ = ["argument_texts", "arguments", "link_execution_trace", "recorded_numbers"]
 
 LINKS = Table(
     "Activities and their nodes",
@@ -75,6 +75,20 @@ def arguments(
 def argument_texts(graph: DependencyGraph, names: Sequence[str], activities: Array) -> dict[str, Array]:
     """Return arguments by name as `arguments` does, each as the JSON (bytes) that it is in the file; None if absent."""
     return _columns(graph, names, activities, as_text=True)
+
+
+def recorded_numbers(graph: DependencyGraph, names: Sequence[str], activities: Array) -> dict[str, Array]:
+    """Return arguments by name as `arguments` does, each as float64; NaN where no number was recorded."""
+    texts = argument_texts(graph, names, activities)
+    return {name: np.array([_number(text) for text in column], np.float64) for name, column in texts.items()}
+
+
+def _number(text: bytes | None) -> float:
+    """Return the number that JSON text holds, also inside quotes; NaN for any other text."""
+    try:
+        return np.nan if text is None else float(text.strip(b'"'))
+    except ValueError:
+        return np.nan
 
 
 @described(LINKS)

@@ -26,7 +26,7 @@ from htagraph.queries.weights import OwnTime
 
 __all__ = [
     "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",
-    "runs_no_python",
+    "rare_pauses", "runs_no_python",
 ]  # fmt: skip
 
 _FAR = 10
@@ -145,6 +145,24 @@ def interruption_time(graph: DependencyGraph) -> OwnTime:
     inside = found.edge >= 0
     of_threads = (found.edge[inside], found.usual[inside], found.vertex[~inside])
     return OwnTime(*joined([of_threads, _of_streams(graph, found)], 3))
+
+
+@once
+def rare_pauses(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the moments at which pauses between activities ended that the same code hardly ever makes.
+
+    A pause counts by itself, as it does for `interrupted` beside others: the program or its machine may have made it.
+
+    Example:
+        >>> import htagraph as hg
+        >>> rare_pauses(hg.load("data/demo")).tolist()
+        []
+    """
+    every = _stretches(graph, 0)
+    long = np.flatnonzero((every[3] >= LONG_NS) & (every[0] < 0))
+    long = long[_may_count(graph, every[2][long], every[1][long])]
+    _, is_far = _usual(graph, every, long)
+    return np.asarray(every[1][long[is_far]], np.int64)
 
 
 class InterruptedRanks(NamedTuple):

@@ -222,6 +222,10 @@ class Job(BaseModel):
     gathers_ahead: int = Field(
         2, ge=1, description="fsdp: layers gathered and not yet freed when the host blocks (limit_all_gathers)"
     )
+    free_gathers: bool = Field(
+        default=False,
+        description="fsdp: gathers wait for no computation, and backward gathers a layer ahead, as PyTorch's FSDP does",
+    )
     item: Literal["none", "pinned", "pageable"] = Field(
         "pageable", description="loss.item() at the end of a step: absent, or through which host memory"
     )

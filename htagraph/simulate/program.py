@@ -270,13 +270,18 @@ def backward_thread(rank: Rank, micro: int, done: list[Done], *, last: bool) -> 
     size = len(catalogue.LAYER)
     embedded = rank.place.stage == 0
     full = bucket_ends(job, layers)
+    gathered: dict[int, int | None] = {}
     reduced: list[int] = []
     for position in range(len(done) - 1, -1, -1):
         inside, index = divmod(position - embedded, size)
         layer = layers[min(max(inside, 0), len(layers) - 1)]
         build.section(f"micro-batch {micro} backward op {position - embedded - len(layers) * size} of layer {layer}")
         if index == size - 1 and 0 <= inside < len(layers):
-            arrive(rank, gather(rank, layer, f"{micro} backward"))
+            ahead = (layer, layer - 1) if job.free_gathers else (layer,)
+            for wanted in ahead:
+                if wanted in layers and wanted not in gathered:
+                    gathered[wanted] = gather(rank, wanted, f"{micro} backward")
+            arrive(rank, gathered[layer])
         first = index == 0 and position >= embedded
         filled = full.get(layer, 0) if first and last else 0
         reduced += undo(rank, done[position], filled)
@@ -400,7 +405,9 @@ def gather(rank: Rank, layer: int, when: str) -> int | None:
     if rank.job.data_strategy != "fsdp" or "dp" not in rank.place.roles:
         return None
     rank.build.section(f"gather layer {layer} for {when}")
-    return exchange(rank, "dp", "all_gather", round(rank.job.layer_mb * 1e6), wait=False)
+    is_first = layer == rank.job.stage_layers(rank.place.stage)[0] and when.endswith("forward")
+    is_free = rank.job.free_gathers and not is_first  # the first one waits for the optimizer
+    return exchange(rank, "dp", "all_gather", round(rank.job.layer_mb * 1e6), wait=False, is_free=is_free)
 
 
 def arrive(rank: Rank, slot: int | None) -> None:
@@ -414,11 +421,11 @@ def activation_bytes(job: Job) -> int:
     return round(job.activation_mb * 1e6)
 
 
-def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) -> int:
+def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True, is_free: bool = False) -> int:
     """Run a collective as ProcessGroupNCCL does: after all that is enqueued on the compute stream.
 
-    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only. It
-    returns the slot of the event recorded after it.
+    With `is_free`, it waits for nothing. With `wait`, the compute stream waits for it. Factors on the host costs are
+    chosen; they shift host time only. It returns the slot of the event recorded after it.
     """
     job, build = rank.job, rank.build
     names = COLLECTIVES[kind]
@@ -428,8 +435,9 @@ def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) 
         event = TemplateEvent(Category.CPU_OP, "record_param_comms", 0, role=role, kind=kind, order=order, size=size)
         with build.op(event, rank.host_ns):
             build.call("cudaStreamIsCapturing", call_ns * 0.5)
-            before = build.record("compute", call_ns)
-            build.wait(role, before, call_ns)
+            if not is_free:
+                before = build.record("compute", call_ns)
+                build.wait(role, before, call_ns)
             with build.annotation(names.annotation, rank.host_ns * 0.3):
                 launch_collective(rank, role, kind, order, size)
             after = build.record(role, call_ns)

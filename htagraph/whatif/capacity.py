@@ -182,7 +182,7 @@ def _own_device(graph: DependencyGraph) -> str:
 def _by_batch(job: Scenario, size: int, sizes: list[int], notes: dict[str, list[str]]) -> pd.DataFrame:
     memory, was, rows = _memory(job.graph), _step_us(job.run())[0], []
     for each in sizes:
-        outcome = job.run() if each == size else job.batch(each, size).run()
+        outcome = job.run() if each == size else job.batch(size, each).run()
         step, low, high = _step_us(outcome)
         low, high = (max(low, was), high) if each > size else (low, min(high, was)) if each < size else (low, high)
         step = min(max(step, low), high)

@@ -2,7 +2,8 @@
 
 The time of a kernel is modelled on both devices, and the recorded time is multiplied by the ratio. A model has a floor,
 which hardly changes between devices, the operations at the rate that large products reach, and the bytes at the
-bandwidth that large elementwise kernels reach, one after the other. A product is computed in tiles, one per unit at a
+bandwidth that large elementwise kernels reach, one after the other. The floor of a kernel whose few warps left the
+recorded device idle is larger: more of its time depends on no rate. A product is computed in tiles, one per unit at a
 time: the last tiles leave units idle, so that small products come less near to the roof of a larger device.
 """
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.devices import PEAKS, is_amd
 from htagraph.core.kernels import SIZES
+from htagraph.whatif.rates import by_fill, split
 
 __all__ = ["PRECISIONS", "Kernels", "Ratios", "instead", "ratios"]
 
@@ -37,15 +39,16 @@ Source: medians of `PEAKS`. It cannot be doubled; with a half, such devices are 
 _AMD = (0.71, 0.80)
 """Shares of the peak in 32 bits, and of the memory's bandwidth, of AMD's devices of which nobody published more.
 Source: NeuSight's labels on MI100. It cannot be doubled; with a half, such devices are half as fast."""
-_OFF = (0.07, 0.07)
+_OFF = 0.07
 """Relative half width of a 90 % interval: of all products of a job together, and of all other kernels. Chosen: with the
 spread of runs, intervals hold 99 % of pairs of devices whose shares are published, as devices that nobody has measured
 by operator are further off. Doubled, intervals are half as wide again."""
-_OFF_UNPUBLISHED, _OFF_VENDOR, _OFF_UNSHAPED, _OFF_POWER = 0.20, 0.20, 0.06, 0.10
-"""What is added, as an independent error, for a device whose reached share is not published, for kernels of another
+_OFF_UNPUBLISHED, _OFF_ALIKE, _OFF_VENDOR, _OFF_UNSHAPED, _OFF_POWER = 0.20, 0.12, 0.15, 0.06, 0.10
+"""What is added, as an independent error, for a device whose reached share of operations is not published; for one
+whose share is that of its family, or whose share of the memory's bandwidth is not published; for kernels of another
 vendor, for products whose operations are not known, and for boards that their power limits, which reach more when they
-are cool. Chosen: the spread of shares in `PEAKS`; half the difference of kernels on H100 and MI300X that do the same;
-the tail of small products; how much equal products on T4 differ. Doubled, such intervals are wider."""
+are cool. Chosen: the spread of shares in `PEAKS`, of operations and of bandwidth; how far models on MI100 and NVIDIA's
+devices are off; the tail of small products; how much equal products on T4 differ. Doubled, such intervals are wider."""
 _LIMITED = 0.6
 """The share of the 32-bit peak below which its power limits a board. Chosen: between P4, T4 and L4, and all others with
 a published share. It cannot be doubled; at 0.7, Ada counts as limited."""
@@ -74,6 +77,8 @@ class Kernels:
     """Index into `PRECISIONS` of products; -1 if unknown."""
     alone: Mask
     """Whether they are operators that were timed alone, and not kernels."""
+    warps: npt.NDArray[np.float64]
+    """Warps of the grid per multiprocessor; NaN where unknown."""
 
 
 class Ratios(NamedTuple):
@@ -114,7 +119,7 @@ def ratios(kernels: Kernels, recorded: str, device: str) -> Ratios:
     low[kernels.unknown] = np.minimum(possible.min(axis=0), moved)[kernels.unknown]
     high[kernels.unknown] = np.maximum(possible.max(axis=0), moved)[kernels.unknown]
     ratio = np.sqrt(low * high)
-    off = np.exp(_widths(kernels, recorded, device))
+    off = np.exp(_widths(kernels, recorded, device, kernels.time_ns * ratio))
     return Ratios(ratio, low / ratio / off, high / ratio * off)
 
 
@@ -141,10 +146,14 @@ def _times(kernels: Kernels, recorded: str, device: str, product: Array, precisi
     moved = np.where(np.isnan(kernels.bytes), most, moved)
     tiles = np.where(np.isnan(kernels.written), np.inf, np.maximum(kernels.written / _TILE, 1))
     before, after = (
-        floor + flop / each_rate * (1 + _TAIL * PEAKS[each].units / tiles) + moved / _bandwidth(each)
+        flop / each_rate * (1 + _TAIL * PEAKS[each].units / tiles) + moved / _bandwidth(each)
         for each, each_rate in ((recorded, rate), (device, new_rate))
     )
-    return np.asarray(after / before)
+    time = np.maximum(kernels.time_ns, 1)
+    of_model = time * floor / (floor + before)
+    of_few_warps = np.where(product, 0, np.minimum(by_fill(time, kernels.warps).fixed, time - before))
+    growth = np.divide(after, before, out=np.ones(len(before)), where=before > 0)
+    return np.asarray(split(time, np.maximum(of_model, of_few_warps)).at(growth) / time)
 
 
 def _bandwidth(device: str) -> float:
@@ -171,11 +180,35 @@ def _limited(device: str) -> bool:
     return not is_amd(device) and PEAKS[device].likely_reach_32 < _LIMITED
 
 
-def _widths(kernels: Kernels, recorded: str, device: str) -> Array:
-    """Return the half width of the interval of each kernel's ratio, in logarithm."""
-    plain = np.isin(kernels.precision, (PRECISIONS.index("fp32"), PRECISIONS.index("fp64")))
-    lacks = [np.where(plain, not PEAKS[each].reach_32, not PEAKS[each].reach_16) for each in (recorded, device)]
-    product = _OFF[0] ** 2 + _OFF_UNPUBLISHED**2 * np.sum(lacks, axis=0) + _OFF_UNSHAPED**2 * np.isnan(kernels.flop)
-    product += _OFF_POWER**2 * sum(map(_limited, (recorded, device)))
-    squares = np.where(kernels.product | kernels.unknown, product, _OFF[1] ** 2)
-    return np.asarray(np.sqrt(squares + _OFF_VENDOR**2 * (is_amd(recorded) != is_amd(device))))
+def _widths(kernels: Kernels, recorded: str, device: str, new_ns: Array) -> Array:
+    """Return the half width of the interval of each kernel's ratio, in logarithm.
+
+    Errors of products and of other kernels are independent, so that a job is less far off than both at their ends.
+    """
+    may_compute = kernels.product | kernels.unknown
+    vendor = _OFF_VENDOR**2 * (is_amd(recorded) != is_amd(device))
+    product = vendor + _OFF**2 + _OFF_UNSHAPED**2 * np.isnan(kernels.flop)
+    moved = vendor + _OFF**2
+    for name in (recorded, device):
+        product = product + _unknown_rate(kernels.precision, name)
+        moved += _unknown_bandwidth(name)
+    width = np.sqrt(np.where(may_compute, product, moved))
+    off_ns = width * new_ns
+    computing_ns = float(off_ns[may_compute].sum())
+    moving_ns = float(off_ns[~may_compute].sum())
+    return np.asarray(width * np.hypot(computing_ns, moving_ns) / max(computing_ns + moving_ns, 1e-9))
+
+
+def _unknown_rate(precision: Array, device: str) -> Array:
+    """Return the square of how far the rate of products of each type may be off on a device, in logarithm."""
+    peak = PEAKS[device]
+    plain = np.isin(precision, (PRECISIONS.index("fp32"), PRECISIONS.index("fp64")))
+    of_32 = _OFF_ALIKE * bool(peak.like) if peak.reach_32 else _OFF_UNPUBLISHED
+    of_16 = 0.0 if peak.reach_16 else _OFF_UNPUBLISHED
+    return np.where(plain, of_32, of_16) ** 2 + _OFF_POWER**2 * _limited(device)
+
+
+def _unknown_bandwidth(device: str) -> float:
+    """Return the square of how far the bandwidth of a device may be off, in logarithm."""
+    peak = PEAKS[device]
+    return 0.0 if peak.reach_memory and not peak.like else _OFF_ALIKE**2

@@ -10,15 +10,17 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, coded, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, own_time, with_factor
-from htagraph.whatif.links import Transfers, fitted, link_share
+from htagraph.whatif.fixed_parts import fixed_parts
+from htagraph.whatif.links import Transfers, link_share
 
 __all__ = [
-    "TRANSFER_ERROR", "Growth", "busier_host", "expected_last", "later_joins", "longer_transfers", "on_one_host",
-    "with_unknown_links",
+    "SLOWEST_LINK", "TRANSFER_ERROR", "Growth", "busier_host", "device_names", "expected_last", "later_joins",
+    "longer_transfers", "on_one_host", "with_unknown_links", "within_host",
 ]  # fmt: skip
 
 _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
@@ -37,6 +39,10 @@ _HOSTS = (8, 48.0)
 """Devices of a host of which one rank was recorded, and how many times as slow links between hosts may be. Source: data
 sheets of DGX; of 8 V100 with NVLinks of 150 10^9 bytes/s on hosts with 25 Gbit/s (p3.16xlarge; on p5, both are alike).
 Doubled, 16 ranks need no network between hosts, and intervals on more hosts end twice as far out."""
+SLOWEST_LINK = 8.0
+"""How many times as slow the links between some devices of a host may be as between others, or as is usual. Source:
+four A100 that NVLink connects in pairs move 24 10^9 bytes/s, two of these 184 (vidur). Doubled, from one or two devices
+most predictions say that the recording cannot tell."""
 _Z = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _CONTENTION = 0.1
@@ -56,6 +62,8 @@ class Growth(NamedTuple):
     """What moves between two ranks of groups that grow, 10^9 bytes/s; None for as fast as recorded."""
     slower: float = 1.0
     """How many times as slow the links of groups that grow may be."""
+    within: bool = False
+    """Whether the ranks are devices of one host then."""
 
 
 def on_one_host(state: State) -> bool:
@@ -65,17 +73,37 @@ def on_one_host(state: State) -> bool:
     return known and not state.graph.activities.on_device.any()
 
 
-def with_unknown_links(state: State, ranks: float) -> tuple[State, float]:
-    """Return (the state, how many times as slow links of so many ranks may be), with a note if hosts need them.
+def within_host(graph: DependencyGraph, ranks: float) -> bool:
+    """Return whether so many ranks are devices of the one host that all recorded ones share."""
+    on_one = len(set(hosts_of(graph.traces).values())) <= 1
+    return on_one and ranks <= _devices_of_host(graph) and bool(graph.activities.on_device.any())
 
-    A host holds the devices that its recording lists, or the ranks that were recorded on it.
+
+def device_names(graph: DependencyGraph) -> set[str]:
+    """Return the names of the devices that a recording lists, in capital letters."""
+    return {(each.name or "").upper() for trace in graph.traces.values() for each in trace.facts.devices}
+
+
+def _devices_of_host(graph: DependencyGraph) -> int:
+    """Return how many devices a host holds: those that its recording lists, or the ranks that were recorded on it."""
+    listed = max((len(trace.facts.devices) for trace in graph.traces.values()), default=0)
+    return max(listed, _HOSTS[0] if len(graph.ranks) == 1 else len(graph.ranks))
+
+
+def with_unknown_links(state: State, ranks: float) -> tuple[State, float]:
+    """Return (the state, how many times as slow links of so many ranks may be), with a note on why.
+
+    Further hosts need a network between hosts. On one host, cards for PCIe may have NVLink in pairs, or not at all.
     """
     graph, hosts = state.graph, hosts_of(state.graph.traces)
-    listed = max((len(trace.facts.devices) for trace in graph.traces.values()), default=0)
-    usual, slower = _HOSTS
-    held = max(listed, usual if len(graph.ranks) == 1 else len(graph.ranks))
-    if ranks <= held or len(set(hosts.values())) > 1 or not graph.activities.on_device.any():
+    held, slower = _devices_of_host(graph), _HOSTS[1]
+    if len(set(hosts.values())) > 1 or not graph.activities.on_device.any():
         return state, 1.0
+    if ranks <= held and not any("PCI" in name for name in device_names(graph)):
+        return state, 1.0
+    if ranks <= held:
+        note = f"NVLink may connect these cards in pairs only: the interval allows for {SLOWEST_LINK:g} times as slow"
+        return state.with_note(f"{note} links between others; bandwidth_gb_s= says what they move"), SLOWEST_LINK
     note = f"links between hosts of {held} devices were not recorded: the interval allows for {slower:g} times as slow"
     return state.with_note(f"{note} ones; bandwidth_gb_s= says what they move"), slower
 
@@ -84,36 +112,19 @@ def longer_transfers(state: State, growth: Growth) -> State:
     """Return the state in which each transfer takes as long as in its group's new size, with what that leaves open.
 
     The part that bytes explain grows as the share of bytes on a rank's link in a ring, as `link_share` says; ranks of
-    one host share its network, whose bytes grow as the number of other ranks. The latency grows as the depth of a tree,
-    log2 p, and on hosts, where gloo's rings take turns, as the number of other ranks. Devices' latency may also stay,
-    or grow as the number of other ranks.
+    one host share its network, whose bytes grow as the number of other ranks. The latency of devices stays as long as
+    they are those of one host, where it may also grow as the depth of a tree, log2 p. Among hosts it grows so, and may
+    also stay, or grow as the number of other ranks. On hosts, where gloo's rings take turns, it grows as that number.
     """
-    transfers, lag = growth.transfers, state.lag[growth.transfers.edges].astype(np.float64)
-    usual, least, most = (lag.copy() for _ in range(3))
+    transfers = growth.transfers
+    lag = state.lag[transfers.edges].astype(np.float64)
+    times = np.stack([lag, lag, lag])
     ops = np.array(transfers.matches.op)[transfers.collective]
     was, now = growth.before[transfers.collective], growth.after[transfers.collective]
-    latencies = _latency_shares(transfers, lag)
-    host = state.graph.activities.kind[state.graph.edges.activity[transfers.edges]] == ActivityKind.HOST_COMMUNICATION
-    together = on_one_host(state)
     for op in set(ops.tolist()) - {"send_recv"}:
         rows = np.flatnonzero((ops == op) & (was != now) & (was > 1))
-        share = np.where(op == "barrier", 1.0, latencies[rows])
-        shares, turns = host[rows] & together, _turns(was[rows], now[rows])
-        bytes_grow = _bytes_growth(op, was[rows], now[rows], shares)
-        moves = (1 - share) * lag[rows] * bytes_grow
-        if growth.gb_s is not None:
-            alone_grow = _bytes_growth(op, was[rows], now[rows], np.zeros_like(shares))
-            moves = transfers.moved[rows] * alone_grow * np.where(shares, now[rows], 1) / growth.gb_s
-        depth = np.log2(np.maximum(now[rows], 2)) / np.log2(was[rows])
-        alone = now[rows] > 1
-        latency = np.where(host[rows] & (op in _RINGS), turns, depth) * alone
-        ends = np.stack([np.ones(len(rows)), depth, turns]) * alone
-        error, share = TRANSFER_ERROR * (bytes_grow != 1), share * lag[rows]
-        parts = np.where(op in _OF_WHOLES, now[rows] / was[rows], 1.0)
-        usual[rows] = share * latency + moves
-        least[rows] = share * ends.min(axis=0) + moves * (1 - error) * np.minimum(parts, 1)
-        slower = np.where(now[rows] > was[rows], growth.slower, 1.0)
-        most[rows] = slower * (share * ends.max(axis=0) + moves * (1 + error) * np.maximum(parts, 1))
+        times[:, rows] = _grown_times(state, growth, op, rows)
+    least, usual, most = times
     known = np.flatnonzero((lag > 0) & (usual > 0))
     lags = state.lag.copy()
     lags[transfers.edges] = np.where(lag > 0, np.rint(usual), lag)
@@ -122,12 +133,31 @@ def longer_transfers(state: State, growth: Growth) -> State:
     return replace(state, lag=lags, unsure=(*state.unsure, unsure))
 
 
-def _latency_shares(transfers: Transfers, lag: Array) -> Array:
-    """Return the share of each transfer that its bytes do not explain; none where its sizes hardly differ."""
-    lines = np.array([line or (0.0, 1.0) for line in fitted(transfers, lag)])
-    latency, per_byte = lines.reshape(-1, 2)[transfers.label].T
-    whole = latency + np.maximum(transfers.moved, 0) * per_byte
-    return np.divide(latency, whole, out=np.zeros(len(whole)), where=whole > 0)
+def _grown_times(state: State, growth: Growth, op: str, rows: Ints) -> Array:
+    """Return how long some transfers of an operation take in their group's new size at least, usually and most, ns."""
+    transfers = growth.transfers
+    edges, collective = transfers.edges[rows], transfers.collective[rows]
+    was, now = growth.before[collective], growth.after[collective]
+    lag = np.maximum(state.lag[edges], 0).astype(np.float64)
+    host = state.graph.activities.kind[state.graph.edges.activity[edges]] == ActivityKind.HOST_COMMUNICATION
+    shares = host & on_one_host(state)
+    fixed = np.stack([lag if op == "barrier" else np.minimum(part[edges], lag) for part in fixed_parts(state.graph)])
+    bytes_grow = _bytes_growth(op, was, now, shares)
+    moves = (lag - fixed) * bytes_grow
+    if growth.gb_s is not None:
+        alone_grow = _bytes_growth(op, was, now, np.zeros_like(shares))
+        moves[:] = transfers.moved[rows] * alone_grow * np.where(shares, now, 1) / growth.gb_s
+    turns, depth = _turns(was, now), np.log2(np.maximum(now, 2)) / np.log2(was)
+    stays = growth.within & ~host
+    latency = np.where(host & (op in _RINGS), turns, np.where(stays, 1.0, depth)) * (now > 1)
+    ends = np.stack([np.ones(len(rows)), depth, np.where(stays, depth, turns)]) * (now > 1)
+    error = TRANSFER_ERROR * (bytes_grow != 1)
+    parts = np.where(op in _OF_WHOLES, now / was, 1.0)
+    slower = np.where(now > was, growth.slower, 1.0)
+    usual = fixed[1] * latency + moves[1]
+    least = fixed[::2] * ends.min(axis=0) + moves[::2] * (1 - error) * np.minimum(parts, 1)
+    most = slower * (fixed[::2] * ends.max(axis=0) + moves[::2] * (1 + error) * np.maximum(parts, 1))
+    return np.stack([least.min(axis=0), usual, most.max(axis=0)])
 
 
 def _turns(was: Array, now: Array) -> Array:

@@ -1,19 +1,24 @@
 """How long kernels take at another size: a floor, and a slope that all kernels of their kind in the recording show.
 
-A kernel takes `floor + depth + efficiency · roof`. The roof is what the device's peak rates allow; the depth, of
-products of matrices, is the time in which one wave of blocks of threads goes through the inner dimension. Each kind of
-kernel has its own coefficients, fitted to all its kernels in the recording.
+A kernel that says how many warps it had per multiprocessor has a floor by how full the device was; the time that the
+device's peak rates need for its work is never part of the floor.
+
+Another kernel, or an operator on a host, takes `floor + depth + efficiency · roof`. The roof is the time that peak
+rates need; the depth, of products of matrices, is the time in which one wave of blocks of threads goes through the
+inner dimension. Each kind of kernel has its own coefficients, fitted to all its kernels in the recording.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
+from htagraph.whatif.rates import by_fill, split
 
 __all__ = ["KernelWork", "resized"]
 
@@ -34,9 +39,6 @@ A100. Doubled, fits need four times as much evidence for a wave's time."""
 _MOST_SPREAD = 0.5
 """The most that a kind's spread counts as, so that a few odd kernels do not decide for all. Chosen: five times the
 least. Doubled, intervals of kinds that fit badly are twice as wide."""
-_UNKNOWN_FLOOR = 1.0
-"""What a kernel takes longer than its fit may be floor, up to so many times the fitted floor. Chosen: a kernel may have
-a step or a call more than usual. Doubled, small kernels have wider intervals."""
 _WAVES = 2
 """So many waves of blocks are a kernel's floor at most. Chosen: one that fills the device, and one filled in part.
 Doubled, kernels of several waves are taken to have more floor."""
@@ -62,10 +64,21 @@ class KernelWork:
     """The time of one wave's pass through the inner dimension of a product at the peak rate, µs; 0 for others."""
     on_host: Array
     """True for operators on hosts, whose times say by themselves how far they may be off their fit."""
+    warps: Array
+    """Warps of the grid per multiprocessor as recorded; NaN where unknown, and on hosts."""
 
     def terms(self) -> Array:
         """Return a row per kernel: (1, depth, roof)."""
         return np.stack([np.ones(len(self.roof_us)), self.depth_us, self.roof_us], axis=1)
+
+
+class _Resized(NamedTuple):
+    """Predicted times, the ends of their intervals, µs, and whether their work changes."""
+
+    usual: Array
+    low: Array
+    high: Array
+    changed: Array
 
 
 def resized(
@@ -73,17 +86,19 @@ def resized(
 ) -> tuple[Array, Array, Array]:
     """Return (the time of each kernel with other work, its low end, its high end), µs.
 
-    What a kernel takes longer than the fit of its kind says is floor or slope: the prediction lies between both, and
-    the ends are the two readings, widened by how far fits may be off.
+    The floor of a kernel is known by how full it left the device. Without that record, the time above the fit of the
+    kernel's kind is floor or slope, and the prediction lies between both. The ends are the two readings, widened by how
+    far fits may be off.
 
     Args:
         kind: `KernelKind` of each kernel.
         time_us: as recorded, µs.
         work: as recorded.
         then: as predicted.
-        fill: blocks of threads per multiprocessor of the device, NaN where unknown.
-        alike: a number that is equal for equal kernels of equal calls. One that takes much longer than usual was slowed
-            down: the usual time says what its floor is, and a longer kernel is slowed down for longer.
+        fill: blocks of threads per multiprocessor of kernels whose warps are not known, NaN where neither is.
+        alike: a number that is equal for equal kernels of equal calls. A kernel that takes much longer than usual was
+            interrupted: the usual time says what its floor is. The interruption gets no longer with more work, and
+            rarer with less.
 
     Returns:
         Three columns, µs; kernels of unknown work keep their time.
@@ -91,27 +106,63 @@ def resized(
     Example:
         >>> time, roof = np.array([12.0, 22.0, 42.0]), np.array([10.0, 20, 40])
         >>> from htagraph.core.kinds import KernelKind
-        >>> kind, none = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3)
-        >>> before, after = KernelWork(roof, none, none > 0), KernelWork(2 * roof, none, none > 0)
-        >>> mid, _, _ = resized(kind, time, before, after, np.full(3, np.nan), np.arange(3))
+        >>> kind, none, unknown = np.full(3, KernelKind.ELEMENTWISE), np.zeros(3), np.full(3, np.nan)
+        >>> before, after = (KernelWork(times * roof, none, none > 0, unknown) for times in (1, 2))
+        >>> mid, _, _ = resized(kind, time, before, after, unknown, np.arange(3))
         >>> mid.round().tolist()
         [22.0, 42.0, 82.0]
     """
-    before, after = work.terms(), then.terms()
-    usual = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
-    slowed = np.where(time_us > _INTERRUPTED * usual, time_us / np.maximum(usual, _LEAST), 1.0)
-    time_us = time_us / slowed
-    mid, low, high = (time_us.astype(np.float64) for _ in range(3))
-    known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time_us > 0)
+    usual_us = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
+    interrupted_us = np.where(time_us > _INTERRUPTED * usual_us, time_us - usual_us, 0.0)
+    working_us = time_us - interrupted_us
+    usual, low, high, changed = _resized_work(kind, working_us, work, then, fill, alike)
+    growth = np.divide(usual, working_us, out=np.ones(len(usual)), where=working_us > 0)
+    share = np.divide(interrupted_us, working_us, out=np.zeros(len(usual)), where=working_us > 0)
+    usual = usual + interrupted_us * np.minimum(growth, 1)
+    low = np.where(changed, low, low + interrupted_us)
+    return usual, low, np.maximum(usual, high * (1 + share))
+
+
+def _resized_work(kind: Array, time: Array, work: KernelWork, then: KernelWork, fill: Array, alike: Array) -> _Resized:
+    """Return the times of kernels that nothing interrupted; see `resized`."""
+    before = work.terms()
+    after = then.terms()
+    known = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1) & (time > 0)
     changed = known & (before != after).any(axis=1)
+    columns = np.stack([time, time, time]).astype(np.float64)
+    filled = changed & np.isfinite(work.warps)
+    columns[:, filled] = _by_fill(time[filled], work.roof_us[filled], then.roof_us[filled], work.warps[filled])
     group = 2 * kind.astype(np.int64) + work.on_host
-    for each in np.unique(group[changed]).tolist():
-        own, rows = known & (group == each), np.flatnonzero(changed & (group == each))
-        parts, spread = _fit(before[own], time_us[own], alike[own], passes=1 + each % 2)
-        terms = before[rows] * parts, after[rows] * parts
-        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time_us[own].min()))
-        mid[rows], low[rows], high[rows] = _scaled(time_us[rows], *terms, fill[rows], fit_of)
-    return mid * slowed, low * slowed, high * slowed
+    for number in np.unique(group[changed & ~filled]).tolist():
+        alike_kind = known & (group == number)
+        rows = np.flatnonzero(changed & ~filled & (group == number))
+        parts, spread = _fit(before[alike_kind], time[alike_kind], alike[alike_kind], passes=1 + number % 2)
+        fit_of = spread, float(parts[2]), min(_FLOOR_US, float(time[alike_kind].min()))
+        columns[:, rows] = _scaled(time[rows], before[rows] * parts, after[rows] * parts, fill[rows], fit_of)
+    return _Resized(columns[0], columns[1], columns[2], changed)
+
+
+def _by_fill(time: Array, roof: Array, roof_then: Array, warps: Array) -> Array:
+    """Return a row of times of kernels whose warps were recorded, one of low ends and one of high ends.
+
+    At the low end, all that an empty device leaves idle stays so, up to the peak; at the high one, a launch alone does.
+    """
+    growth = np.divide(roof_then, roof, out=np.ones(len(roof)), where=roof > 0)
+    filled = by_fill(time, warps)
+    rated = split(time, np.minimum(filled.fixed, time - roof))
+    usual = rated.at(growth)
+    at_peak = np.where(roof < time, roof_then, usual)  # a roof above the time counts bytes that caches hold
+    most_fixed = np.maximum(filled.at(growth), np.minimum(usual, at_peak))
+    least_fixed = split(time, np.minimum(rated.fixed, _FLOOR_US)).at(growth)
+    readings = np.stack([usual, most_fixed, least_fixed])
+    drift = _drift(growth, 0.0)
+    return np.stack([usual, readings.min(axis=0) / drift, readings.max(axis=0) * drift])
+
+
+def _drift(growth: Array, spread: float) -> Array:
+    """Return the factor by which times of so many times the work may be off, which kernels of a spread show."""
+    per_e = np.hypot(_DRIFT, _SHAPES * spread)
+    return np.asarray(np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9)))))
 
 
 def _scaled(
@@ -128,7 +179,7 @@ def _scaled(
     deeper = np.divide(floor_then, floor, out=np.ones(len(fit)), where=floor > 0)
     in_share = floor * time / fit
     with_rest = floor * np.minimum(1, time / fit)
-    with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), _UNKNOWN_FLOOR * with_rest)
+    with_rest = with_rest + np.minimum(np.maximum(time - fit, 0), with_rest)  # a step or a call more than usual
     with_rest = np.maximum(with_rest, np.minimum(time, least_floor))
     most = time * np.minimum(1, _WAVES / np.maximum(np.nan_to_num(fill), 1e-9))
     ends = []
@@ -141,8 +192,7 @@ def _scaled(
     in_waves = np.where(np.isfinite(waves), waves, mid)
     idle = 1 - np.minimum(np.nan_to_num(fill, nan=1.0), 1.0)  # what leaves most of the device idle only fills it
     mid = mid ** ((1 - idle) / 2) * in_waves ** ((1 + idle) / 2)
-    per_e = np.hypot(_DRIFT, _SHAPES * spread)
-    drift = np.exp((growth != 1) * _OFF + per_e * np.abs(np.log(np.maximum(growth, 1e-9))))
+    drift = _drift(growth, spread)
     # and larger ones may reach the peak
     ends[0] = np.where(
         fill < _WAVES, np.minimum(ends[0], np.maximum(time, floor_then + slope_then / per_roof)), ends[0]

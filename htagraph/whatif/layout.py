@@ -14,6 +14,7 @@ import numpy as np
 from htagraph.core import naming
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.errors import SelectionError
+from htagraph.core.kernels import kernel_family
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.statistics import least_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -140,7 +141,10 @@ def stages_of(graph: DependencyGraph) -> tuple[int, float]:
 
 
 def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
-    """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False."""
+    """Return True for each activity that computes: kernels, or operators where no rank has any; last an extra False.
+
+    Without `optimizer`, those of the optimizer's step are left out.
+    """
     acts = graph.activities
     within = naming.names_that(naming.is_optimizer, graph.names)[acts.name]
     within |= graph.tree.inside(within)
@@ -153,15 +157,18 @@ def works_of(graph: DependencyGraph, *, optimizer: bool) -> Mask:
     return np.append(works & (optimizer | ~within), False)
 
 
-def with_shared_work(state: State, factor: float, *, optimizer: bool) -> State:
+def with_shared_work(state: State, factor: float, axis: Axis) -> State:
     """Return the state in which each rank has `factor` times the work: kernels, or operators where there are none.
 
-    Without `optimizer`, it is a part of the batch: the data loader and copies to the device take a part of their time,
-    too, and the optimizer's step stays, because it goes over all parameters. Smaller kernels may use the device less
+    Along the data axis, that is a part of the batch: the data loader and copies to the device take a part of their
+    time, too, and the optimizer's step stays, because it goes over all parameters. Tensor parallel ranks share products
+    of matrices and attention, but each of them normalizes all activations. Smaller kernels may use the device less
     well, which the interval holds.
     """
-    graph = state.graph
+    graph, optimizer = state.graph, axis != "data"
     acts, works = graph.activities, works_of(graph, optimizer=optimizer)
+    if axis == "tensor":
+        works[:-1] &= ~naming.names_that(_normalizes, graph.names)[acts.name]
     loading = OwnTime(*(np.zeros(0, np.int64),) * 3)
     if not optimizer:
         copies = acts.kind == ActivityKind.MEMORY
@@ -175,6 +182,10 @@ def with_shared_work(state: State, factor: float, *, optimizer: bool) -> State:
     rows, vertices = rows[rows >= 0].astype(np.int64), loading.gaps
     lost = np.full(len(rows) + len(vertices), 1 + _SHRINKS * abs(1 - 1 / factor) * min(factor, 1))
     return replace(state, unsure=(*state.unsure, Unsure(rows, 1 / lost, lost, vertices)))
+
+
+def _normalizes(name: str) -> bool:
+    return kernel_family(name) == "norm"
 
 
 def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:

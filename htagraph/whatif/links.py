@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, run_starts
 from htagraph.core.computing import once
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.intervals import union
-from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.cores import cores_of
@@ -28,7 +28,8 @@ from htagraph.queries.weights import State, of_kind
 from htagraph.whatif.cores import with_cores
 
 __all__ = [
-    "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "may_overlap", "time_from_sharing",
+    "MIN_SIZE_RATIO", "Assumed", "Sharing", "Transfers", "assumed", "fitted", "link_share", "link_transfers",
+    "may_overlap", "refuse_without_transfers", "time_from_sharing",
     "transfer_edges", "transfers", "with_shared_link", "without_core",
 ]  # fmt: skip
 
@@ -368,7 +369,7 @@ def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> Ints:
     return place
 
 
-_MIN_SIZE_RATIO = 1.5
+MIN_SIZE_RATIO = 1.5
 """The least ratio of the largest to the smallest message for which latency and bandwidth are fitted.
 
 Chosen: with sizes closer together, a few percent of noise in the times decide how they divide into latency and
@@ -403,6 +404,17 @@ def link_share(op: str, ranks: Array | float) -> Array:
     return np.zeros_like(ring) if op == "barrier" else np.ones_like(ring)
 
 
+def refuse_without_transfers(graph: DependencyGraph) -> None:
+    """Refuse a change of the network on a job that does not use one.
+
+    Raises:
+        NothingMeetsError: no communication was recorded.
+    """
+    if not of_kinds(graph.activities.kind, COMMUNICATION).any():
+        msg = "this job has no transfers between ranks, so that another network changes nothing"
+        raise NothingMeetsError(msg)
+
+
 def transfer_edges(graph: DependencyGraph) -> tuple[Ints, Ints]:
     """Return (the edges that are transfers of members of matched collectives, the place of each member in matches)."""
     nothing = np.zeros(0, np.int64)
@@ -419,6 +431,7 @@ def transfers(state: State) -> Transfers:
     matches = state.graph.matches
     edges, member_of = transfer_edges(state.graph)
     if matches is None or not len(edges):
+        refuse_without_transfers(state.graph)
         msg = "no collective is matched between the ranks of this graph; use scale_network(factor=) instead"
         raise SelectionError(msg)
     collective = matches.collective[member_of].astype(np.int64)
@@ -445,7 +458,7 @@ def fitted(transfer: Transfers, lag: Array) -> list[tuple[float, float] | None]:
 
 def _line(moved: Array, lag: Array) -> tuple[float, float] | None:
     """Return the line with the least squared relative errors through (bytes, time); None if the sizes hardly differ."""
-    if not len(moved) or moved.max() < _MIN_SIZE_RATIO * max(moved.min(), 1.0):
+    if not len(moved) or moved.max() < MIN_SIZE_RATIO * max(moved.min(), 1.0):
         return None
     constant, slope = 1 / lag, moved / lag  # (latency * constant + per_byte * slope - 1)² is the squared relative error
     if moved.min() > 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from math import log2, prod
+from math import prod
 from typing import Final
 
 import msgspec
@@ -22,22 +22,27 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import step_lengths
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.weights import State, Unsure, checked
-from htagraph.whatif.growth import TRANSFER_ERROR, expected_last, on_one_host, with_unknown_links
+from htagraph.whatif.growth import (
+    SLOWEST_LINK,
+    TRANSFER_ERROR,
+    device_names,
+    expected_last,
+    on_one_host,
+    with_unknown_links,
+)
 from htagraph.whatif.layout import works_of
 from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
 
 __all__ = ["with_activations_exchanged", "with_gradients_exchanged", "with_stages_of_one"]
 
-_LINKS: Final = {"A100": 190.0, "H100": 358.0}
-"""What a link moves in an all-reduce of 2 to 8 devices of one node, 10^9 bytes/s. Source: NCCL over NVLink on A100,
-173 to 209 (vidur, 7d47513), and on 8 H100 (autoparallel, a54c252)."""
-_SLOWEST_LINK = 8.0
-"""How many times as slow the link between devices of that name may be. Source: four A100 that NVLink connects in pairs
-move 24 10^9 bytes/s (vidur). Doubled, from one device most predictions say that the recording cannot tell."""
-_LATENCY_NS: Final = (24_000, 40_000)
-"""What an all-reduce takes besides its bytes, ns: among devices, times log2 of their number (vidur: 47, 71 and 127 µs
-for 2, 4 and 8), and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny models notice."""
+_LINKS: Final = {"PCI": 24.0, "A100": 190.0, "H100": 358.0}
+"""What a link moves in an all-reduce of 2 to 8 devices of one node, 10^9 bytes/s, by what the device's name has first.
+Source: NCCL on four A100 cards whose NVLinks connect pairs, so that others meet over PCIe, and over NVLink on A100, 173
+to 209 (vidur, 7d47513), and on 8 H100 (autoparallel, a54c252)."""
+_LATENCY_NS: Final = (60_000, 40_000)
+"""What an all-reduce takes besides its bytes, ns: among devices of one host, however many (vidur: 47 to 74 µs for 2, 4
+and 8), and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny models notice."""
 _FIRST_BUCKET, _BUCKET = 1 << 20, 25 << 20
 """Bytes at which DistributedDataParallel closes its first and its other buckets. Source: PyTorch's defaults."""
 _LATE: Final = (0.0, 1.5)
@@ -135,15 +140,16 @@ def _link(state: State, gb_s: float | None, ranks: int) -> tuple[State, float, t
     graph, off = state.graph, 1 + TRANSFER_ERROR
     if gb_s is not None:
         return state, checked(gb_s, "bandwidth_gb_s", above=True), (1 / off, off), f"{gb_s:g} GB/s"
-    names = {each.name or "" for trace in graph.traces.values() for each in trace.facts.devices}
-    known = [each for each in _LINKS if any(each in name for name in names)]
-    if len(known) != 1 or not graph.activities.on_device.any():
+    names = device_names(graph)
+    known = [next((each for each in _LINKS if each in name), "") for name in names]
+    if len(set(known) - {""}) != 1 or not graph.activities.on_device.any():
         msg = "no collective shows the network of gradients; give bandwidth_gb_s=, or record two ranks"
         raise SelectionError(msg)
-    rate = _LINKS[known[0]]
-    said = f"{rate:g} GB/s, as NVLink between {known[0]} (bandwidth_gb_s= says another)"
+    link = max(known)
+    rate, least = _LINKS[link], 1 / SLOWEST_LINK if link == "PCI" else 1 / off
+    said = f"{rate:g} GB/s, as {'PCIe' if link == 'PCI' else f'NVLink between {link}'} (bandwidth_gb_s= says another)"
     state, slower = with_unknown_links(state, ranks * len(graph.ranks))
-    return state, rate, (1 / off, max(_SLOWEST_LINK, slower)), said
+    return state, rate, (least, max(SLOWEST_LINK, slower)), said
 
 
 def _gradients(graph: DependencyGraph) -> tuple[Array, Array]:
@@ -190,7 +196,7 @@ def _transfer_ns(size: float, *, ranks: int, rate: float, on_host: bool) -> floa
     """Return how long an all-reduce of so many bytes takes, ns; `rate` in bytes per ns."""
     if on_host:
         return 2 * (ranks - 1) * (size / rate + _LATENCY_NS[1])
-    return float(link_share("all_reduce", ranks)) * size / rate + _LATENCY_NS[0] * log2(ranks)
+    return float(link_share("all_reduce", ranks)) * size / rate + _LATENCY_NS[0]
 
 
 def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[float, float]) -> tuple[State, float]:

@@ -197,9 +197,9 @@ def _on_or_off(text: str) -> dict[str, Any]:
 
 
 def _batch(text: str) -> dict[str, Any]:
-    before, _, after = text.rpartition(":")
-    size = _whole(after, "BEFORE:AFTER, such as 32:128, or :128")
-    return {"after": size, "before": None if before in ("", "auto") else _whole(before, "a batch size")}
+    recorded, _, new = text.rpartition(":")
+    size = _whole(new, "RECORDED:NEW, such as 32:128, or :128")
+    return {"recorded": None if recorded in ("", "auto") else _whole(recorded, "a batch size"), "new": size}
 
 
 def _device(text: str) -> dict[str, Any]:
@@ -270,8 +270,8 @@ class Changes:
         "Selected kernels that follow each other on a stream become one.", _selection)  # fmt: skip
     move_to_stream = ChangeForm(lambda: changes.move_to_stream.move_to_stream, "CRITERIA:STREAM",
         "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
-    batch = ChangeForm(lambda: changes.batch.batch, "BEFORE:AFTER",
-        "The batch is AFTER, and not BEFORE (:AFTER finds the recorded one by shapes).", _batch)  # fmt: skip
+    batch = ChangeForm(lambda: changes.batch.batch, "RECORDED:NEW",
+        "The batch is NEW, and not RECORDED (:NEW finds the recorded one by shapes).", _batch)  # fmt: skip
     scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N|SIZES",
         "The job has N ranks that work like the recorded ones, or SIZES such as data=8,pipeline=4; with strong=on "
         "they share the work that there is: an extrapolation.",
@@ -496,7 +496,7 @@ class Sweep(NamedTuple):
         if self.what == "network":
             return scenario.scale_network(factor=factor)
         if self.what == "batch":
-            return scenario.batch(round(factor))
+            return scenario.batch(new=round(factor))
         return scenario.scale(factor=factor, **criteria(self.what))
 
 

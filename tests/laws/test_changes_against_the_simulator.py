@@ -69,6 +69,33 @@ def test_another_network(latency: float | None, bandwidth: float | None) -> None
     assert error(job, lambda s: s.network(latency_us=latency, bandwidth_gb_s=bandwidth), truth) <= 0.005
 
 
+SIZES: dict[str, dict[str, float]] = {
+    "buckets of two sizes": {"layers": 3, "buckets": 2},
+    "tensor and data": {"tp": 2, "ranks": 4, "network_gb_s": 40.0},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [2.0, 0.25])
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("latency", [0.0, 18.0, 400.0])
+def test_bytes_follow_the_bandwidth_and_latency_stays(sizes: str, factor: float, latency: float) -> None:
+    job = small("balanced").model_copy(update={**SIZES[sizes], "network_latency_us": latency, "steps": 8})
+    truth = SetNetwork(gb_s=job.network_gb_s / factor)
+    assert error(job, lambda s: s.scale_network(factor=factor), truth) <= 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [2.0, 0.25])
+def test_where_one_size_shows_no_latency_the_interval_holds_it(factor: float) -> None:
+    job = small("tensor")
+    graph, _ = recorded(job)
+    outcome = hg.what_if(graph).scale_network(factor=factor).run()
+    then = job.model_copy(update={"changes": (SetNetwork(gb_s=job.network_gb_s / factor),)})
+    speedup = outcome.baseline_mean_step_ns / simulate(then).mean_step_ns
+    assert outcome.low <= speedup <= outcome.high
+
+
 @pytest.mark.slow
 def test_more_ranks_are_an_extrapolation_near_the_truth() -> None:
     job = small("communication_bound").model_copy(update={"ranks": 4, "jitter": 0.05})

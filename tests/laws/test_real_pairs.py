@@ -13,12 +13,14 @@ from benchmarks import real_pairs
 from benchmarks.real_pairs import (
     Judgement,
     begins,
+    flips,
     judge,
     main,
     mean_step_ms,
     pairs_in,
     parser,
     predict,
+    recordings_of,
     step_times_of_runs,
     summary,
     table,
@@ -118,6 +120,38 @@ def test_noise_is_the_range_of_runs(tmp_path: Path) -> None:
     assert mean_step_ms({0: [0, 2000, 6000], 1: [0, 2000, 9000]}) == 5.5
 
 
+def test_every_recording_of_a_job_is_judged_where_asked_for(made: Path, tmp_path: Path) -> None:
+    pair = tmp_path / "twice"
+    pair.mkdir()
+    for name, of in (("A1", "A1"), ("A2", "A1"), ("B1", "B1")):
+        (pair / name).symlink_to(made / of)
+        (pair / f"{name}.steps.json").symlink_to(made / f"{of}.steps.json")
+    write_truth(pair, ask=ASK, blame="*gemm*")
+    assert recordings_of(pair, every=False) == ["A1"]
+    assert recordings_of(pair, every=True) == ["A1", "A2"]
+    rows = [judge(pair, name, conclusions=False) for name in recordings_of(pair, every=True)]
+    assert rows[0].predicted_ms == rows[1].predicted_ms
+    assert table(rows)["run"].tolist() == ["A1", "A2"]
+    assert flips(rows) == ["predictions flip from recording to recording in 0 of 1 jobs"]
+
+
+def test_recordings_are_in_the_order_of_their_runs(tmp_path: Path) -> None:
+    for run in (10, 2, 1):
+        (tmp_path / f"A{run}").mkdir()
+    (tmp_path / "A1.steps.json").touch()
+    assert recordings_of(tmp_path, every=True) == ["A1", "A2", "A10"]
+
+
+def test_predictions_flip_where_two_differ_by_more_than_runs_do() -> None:
+    def rows(pair: str, noise: float, *predicted: float) -> list[Judgement]:
+        return [Judgement(pair, 10.0, 8.0, noise, f"A{run}", ms) for run, ms in enumerate(predicted, 1)]
+
+    assert flips(rows("once", 0.5, 8.0)) == []
+    judged = [*rows("steady", 0.5, 8.0, 8.7), *rows("noisy", 40.0, 8.0, 11.0), *rows("two_answers", 0.5, 8.0, 12.0)]
+    assert flips(judged) == ["predictions flip from recording to recording in 1 of 3 jobs: two_answers by 40 %"]
+    assert flips(judged)[0] in summary(judged)
+
+
 def test_pairs_are_found_by_their_truth(made: Path, tmp_path: Path) -> None:
     (tmp_path / "unfinished.partial").mkdir()
     assert pairs_in([tmp_path, made.parent]) == [made]
@@ -144,7 +178,7 @@ def test_the_command_prints_the_table_and_writes_json(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = Judgement(made.name, 10.0, 8.0, 0.5, predicted_ms=8.1, low_ms=7.5, high_ms=9.5)
-    monkeypatch.setattr(real_pairs, "judge", lambda folder, **_: {made: right}[folder])
+    monkeypatch.setattr(real_pairs, "judge", lambda folder, _, **__: {made: right}[folder])
     file = tmp_path / "not there yet" / "judged.json"
     monkeypatch.setattr("sys.argv", ["real_pairs", str(made.parent), "--json", str(file)])
     main()

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from benchmarks import record_pairs
+from benchmarks.recorded import mechanism_pairs
 from benchmarks.recorded.catalogue import PAIRS
 from benchmarks.recorded.cuda_pairs import CUDA_PAIRS
 from benchmarks.recorded.grid_pairs import GRID_PAIRS
 from benchmarks.recorded.host_pairs import HOST_PAIRS
+from benchmarks.recorded.mechanism_pairs import MECHANISM_PAIRS
 from benchmarks.recorded.pair import Pair
 from benchmarks.recorded.real_work_pairs import REAL_WORK_PAIRS
 from benchmarks.recorded.waiting_pairs import WAITING_PAIRS
@@ -39,7 +41,8 @@ def test_names_of_pairs_are_folders_and_changes_are_told() -> None:
 
 
 def test_no_two_pairs_have_one_name_or_the_same_jobs() -> None:
-    assert len(PAIRS) == sum(map(len, (HOST_PAIRS, CUDA_PAIRS, WAITING_PAIRS, REAL_WORK_PAIRS, GRID_PAIRS)))
+    tables = (HOST_PAIRS, CUDA_PAIRS, WAITING_PAIRS, REAL_WORK_PAIRS, GRID_PAIRS, MECHANISM_PAIRS)
+    assert len(PAIRS) == sum(map(len, tables))
     jobs = [json.dumps([pair.job, pair.a, {**pair.a, **pair.b}], sort_keys=True) for pair in PAIRS.values()]
     assert len(set(jobs)) == len(jobs)
 
@@ -89,6 +92,7 @@ def test_the_command_lists_pairs(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert capsys.readouterr().out.splitlines() == [f"{'gpipe4_stage_half':30}{PAIRS['gpipe4_stage_half'].change}"]
     options = record_pairs.parser().parse_args(["out", "--runs", "1"])
     assert (options.output, options.runs, options.only) == (Path("out"), 1, "*")
+    assert (options.keep_all, options.half) == (False, None)
 
 
 class Process:
@@ -121,6 +125,32 @@ def test_a_pair_is_written_in_the_layout_that_the_judge_reads(tmp_path: Path) ->
     assert json.loads((tmp_path / "new" / "B2.steps.json").read_text()) == {"step_starts_us": {"0": [2.5]}}
     trace = json.loads(gzip.decompress((tmp_path / "new" / "A1" / "rank-0.json.gz").read_bytes()))
     assert (trace["host_name"], trace["traceName"]) == ("localhost", "rank-0.json")
+
+
+@pytest.mark.usefixtures("forked")
+def test_traces_of_every_run_are_kept_where_asked_for(tmp_path: Path) -> None:
+    pair = Pair("x.x", {"ts": 1.5}, {"ts": 2.5}, "another time", None, "*", {"why": "no reason"})
+    assert record_pairs.record_pair(tmp_path / "new", pair, "new", runs=2, keep_all=True)
+    kept = sorted(str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*.json.gz"))
+    assert kept == [f"{side}{run}/rank-0.json.gz" for side in "AB" for run in (1, 2)]
+
+
+def test_jobs_that_share_cores_are_scheduled_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group, asked = tmp_path / "autogroup", []
+    monkeypatch.setattr(record_pairs, "_GROUP", group)
+    for name in ("setsid", "setpriority", "sched_setscheduler"):
+        monkeypatch.setattr(record_pairs.os, name, lambda *_, name=name: asked.append(name), raising=False)
+    record_pairs.before_other_work(fair=False)
+    assert asked == ["sched_setscheduler"]
+    assert not group.exists()
+    record_pairs.before_other_work(fair=True)
+    assert asked[1:] == ["setsid", "setpriority"]
+    assert group.read_text() == str(record_pairs.FIRST)
+
+
+def test_the_grid_of_mechanisms_names_every_pair_of_it() -> None:
+    rows = [line.split(" | ")[0] for line in (mechanism_pairs.__doc__ or "").splitlines() if line.startswith("| ")]
+    assert sorted(row.removeprefix("| ") for row in rows[1:]) == sorted(MECHANISM_PAIRS)
 
 
 @pytest.mark.usefixtures("forked")

@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.kinds import EdgeKind
-from htagraph.queries.interruptions import InterruptedRanks, Interruptions, interrupted, interrupted_ranks
+from htagraph.queries.interruptions import (
+    InterruptedRanks,
+    Interruptions,
+    interrupted,
+    interrupted_ranks,
+    rare_pauses,
+)  # fmt: skip
 from tests.reach import DATASETS, SHARED, graph_of, raw_events
 from tests.strategies import Json, kernel, launch, load, op, step
 
@@ -274,3 +280,12 @@ def test_eight_ranks_of_a_real_job_go_on_two_by_two() -> None:
     graph = graph_of(MEGATRON)
     ranks = interrupted_ranks(graph, interrupted(graph))
     assert (ranks.pattern, ranks.going) == ("in turn", 2)
+
+
+def test_a_single_pause_is_rare_where_the_same_code_hardly_ever_pauses(tmp_path: Path) -> None:
+    """One pause of 50 ms in four steps counts; a pause that each step has is the code's own."""
+    once = load(host_job({}, ranks=1, steps=4, late={(0, 2, 5): 50_000})[0], tmp_path)
+    (found,) = rare_pauses(once).tolist()
+    assert once.gap[found] >= 50_000_000
+    always = load(host_job({}, ranks=1, steps=4, late={(0, at, 5): 50_000 for at in range(4)})[0], tmp_path)
+    assert not len(rare_pauses(always))

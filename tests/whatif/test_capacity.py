@@ -26,7 +26,7 @@ def test_rows_are_predictions_of_changes(found: Capacity) -> None:
     assert found.batch == 16  # of the job that was recorded, data/gpu_demo_jobs.py
     job = hg.what_if(found.graph)
     for row in found.batches.to_dict("records"):
-        outcome = job.run() if row["batch"] == 16 else job.batch(row["batch"], 16).run()
+        outcome = job.run() if row["batch"] == 16 else job.batch(16, row["batch"]).run()
         assert row["step_us"] == outcome.step_ns / 1000
         assert row["low_us"] <= row["step_us"] <= row["high_us"]
         assert row["samples_per_s"] == pytest.approx(row["batch"] / row["step_us"] * 1e6)

@@ -13,12 +13,15 @@ from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
 PRODUCT = st.sampled_from(list(PEAKS))
 
 
-def kernels(time_us: float, *, product: bool = False, unknown: bool = False, flop: float = np.nan,
-            moved: float = np.nan, written: float = np.nan, precision: str = "fp32") -> Kernels:  # fmt: skip
+def kernels(
+    time_us: float, *, product: bool = False, unknown: bool = False, flop: float = np.nan, moved: float = np.nan,
+    written: float = np.nan, precision: str = "fp32", warps: float = np.nan,
+) -> Kernels:  # fmt: skip
     numbers = [np.array([each]) for each in (flop, moved, written)]
     place = PRECISIONS.index(precision) if precision else -1
     flags = np.array([product]), np.array([unknown])
     columns: list[Any] = [np.array([time_us * 1000]), *flags, *numbers, np.array([place]), np.array([False])]
+    columns += [np.array([warps])]
     return Kernels(*columns)
 
 
@@ -55,6 +58,16 @@ def test_a_small_product_gains_less_from_more_units() -> None:
         for n in (1e5, 1e7, 1e9)
     ]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_kernel_of_few_warps_gains_less_from_another_device() -> None:
+    """The fewer warps a kernel had, the more of its time depends on no rate; the time of its bytes always does."""
+    gains = [ratios(kernels(50, moved=1e7, warps=each), "A100 40GB SXM", "H100 SXM").ratio[0] for each in (1, 64, 1e6)]
+    assert gains == sorted(gains, reverse=True)
+    unknown = ratios(kernels(50, moved=1e7), "A100 40GB SXM", "H100 SXM").ratio[0]
+    assert gains[-1] == pytest.approx(unknown)
+    bound = ratios(kernels(1e3, moved=1.3e9, warps=1), "A100 40GB SXM", "H100 SXM").ratio[0]
+    assert bound == pytest.approx(ratios(kernels(1e3, moved=1.3e9), "A100 40GB SXM", "H100 SXM").ratio[0], rel=0.05)
 
 
 def test_what_is_unknown_has_both_ratios_in_its_interval() -> None:

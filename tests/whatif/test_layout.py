@@ -103,12 +103,25 @@ def test_messages_in_a_ring_are_no_line_of_stages() -> None:
         stages_of(replace(graph, activities=replace(graph.activities, rank=ring)))
 
 
+def test_tensor_parallel_ranks_each_normalize_all_activations() -> None:
+    graph, _ = recorded(small("gpu_bound"))
+    state = hg.what_if(graph).state
+    norms = np.array(["layer_norm" in name for name in graph.names])[graph.activities.name]
+    norms &= graph.activities.kind == ActivityKind.COMPUTATION
+    changed = {
+        axis: graph.edges.activity[with_shared_work(state, 0.5, axis).lag != state.lag]
+        for axis in ("tensor", "pipeline")
+    }
+    assert norms[changed["pipeline"]].any()
+    assert not norms[changed["tensor"]].any()
+
+
 def test_shared_work_takes_its_part_and_leaves_the_optimizer() -> None:
     graph, _ = recorded(small("gpu_bound"))
     state = hg.what_if(graph).state
     works, all_works = works_of(graph, optimizer=False)[:-1], works_of(graph, optimizer=True)[:-1]
     assert works.sum() < all_works.sum() == (graph.activities.kind == ActivityKind.COMPUTATION).sum()
-    halved = with_shared_work(state, 0.5, optimizer=False)
+    halved = with_shared_work(state, 0.5, "data")
     own = graph.edges.activity
     rows = np.flatnonzero((own >= 0) & (halved.lag != state.lag))
     rows = np.setdiff1d(rows, loader_time(state, {}).edges)

@@ -29,7 +29,7 @@ from htagraph.whatif.links import (
     transfers,
     with_shared_link,
 )
-from tests.strategies import load, op
+from tests.strategies import COMMUNICATE, kernel, launch, load, op
 from tests.whatif.changes.made import Piece, jobs, made
 
 
@@ -213,5 +213,7 @@ def test_a_time_that_falls_with_size_is_latency_alone() -> None:
 
 
 def test_ranks_that_never_meet_have_no_transfers() -> None:
-    with pytest.raises(SelectionError, match="scale_network"):
+    with pytest.raises(SelectionError, match="this job has no transfers between ranks"):
         transfers(initial(load([op("a", 0, 10)])))
+    with pytest.raises(SelectionError, match="scale_network"):
+        transfers(initial(load([launch(0, 1, 1), kernel(COMMUNICATE, 3, 5, 1)])))

@@ -117,7 +117,7 @@ READ = [
     ("scale-ranks", "64,groups=*dp*,strong", "scale_ranks", {"n": 64, "groups": "*dp*", "strong": True}),
     ("scale-ranks", "data=8, pipeline=4,strong=off", "scale_ranks", {"data": 8, "pipeline": 4, "strong": False}),
     ("scale-ranks", "8,bandwidth_gb_s=2.5", "scale_ranks", {"n": 8, "bandwidth_gb_s": 2.5}),
-    ("batch", "32:128", "batch", {"after": 128, "before": 32}),
+    ("batch", "32:128", "batch", {"recorded": 32, "new": 128}),
 ]  # fmt: skip
 
 

@@ -117,10 +117,12 @@ REFUSED: dict[str, tuple[Callable[[], DependencyGraph], list[tuple[str, dict[str
     ]),
     "a collective without a partner": (lambda: load([launch(0, 1, 1), kernel(COMMUNICATE, 3, 5, 1)]), [
         ("network", {"latency_us": 1}, "scale_network"),
+        ("scale_network", {"factor": 2, "name": "gloo*"}, "no transfer between ranks meets name='gloo[*]'; .* nccl"),
     ]),
     "two streams": (lambda: made([Piece("gemm", 7, 7), Piece("b", 8, 5)]), [
         ("scale", {"factor": 2, "name": "gem"}, "'gemm'"),
-        ("scale_network", {"factor": 0.5}, "communication"),
+        ("scale_network", {"factor": 0.5}, "this job has no transfers between ranks"),
+        ("network", {"latency_us": 1}, "this job has no transfers between ranks"),
         ("move_to_stream", {"stream": 9, "name": "cudaLaunchKernel"}, "no device work.*streams: 7, 8"),
         ("move_to_stream", {"stream": 9, "name": "nothing"}, "no device work.*streams: 7, 8"),
         ("move_to_stream", {"stream": 7, "name": "gemm"}, "on stream 7 already"),

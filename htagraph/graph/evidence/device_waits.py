@@ -19,14 +19,13 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, joined, marked, spread
 from htagraph.core.computing import rows_where
-from htagraph.core.intervals import length, union
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
-from htagraph.graph.evidence.calls import Calls, entries_of, grouped, last_ends, mixed, owners, work_before
+from htagraph.graph.evidence.accept import Ends, as_own_work, confidence, support
+from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
-    Ends,
     Hypothesis,
     Plausible,
     Returns,
@@ -35,7 +34,6 @@ from htagraph.graph.evidence.waits import (
     records_back,
     returns,
     returns_by_rank,
-    support,
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -86,12 +84,43 @@ def _waits_for_own_work(calls: Calls) -> tuple[Array, Array, Array, Array]:
     call = acts.cause[work]
     tolerance, _, _ = returns_by_rank(calls, acts.rank[call])
     over = acts.end[work] <= acts.end[call] + tolerance
-    group = coded(acts.rank[call], acts.name[call])
-    share = np.bincount(group, over)[group] / np.maximum(1, np.bincount(group))[group]
-    shown = np.bincount(group, over & (acts.duration[work] >= LIMITS.two_clocks_ns))[group] >= LIMITS.often
-    waits = over & shown & (share >= LIMITS.nearly_all)
+    long = acts.duration[work] >= LIMITS.two_clocks_ns  # launches with short work contain it by chance
+    sure = _sure_of_calls(calls, call, acts.end[work], coded(acts.rank[call], acts.name[call]), over, long)
+    waits = over & (sure > 0)
     work, call = work[waits], call[waits]
-    return work, call, np.maximum(0, acts.end[call] - acts.end[work]), np.full(len(work), int(Confidence.SEEN))
+    return work, call, np.maximum(0, acts.end[call] - acts.end[work]), sure[waits]
+
+
+def _sure_of_calls(
+    calls: Calls,
+    call: Array,
+    end: Array,
+    role: Array,
+    possible: Mask,
+    telling: Mask,
+) -> Ints:
+    """Return how surely each call waits for the work that ended at a moment (ns), as all calls of its role show.
+
+    Args:
+        calls: the calls of the job.
+        call: the calls, as activities.
+        end: when the work ended, ns.
+        role: equal for calls of one role.
+        possible: which calls can have waited for that.
+        telling: which calls would show it if they waited.
+    """
+    acts = calls.job.activities
+    until = end - acts.start[call]
+    _, window, _ = returns_by_rank(calls, acts.rank[call])
+    out = np.zeros(len(call), np.int64)
+    for rows in grouped(role):
+        shown = rows[telling[rows]]
+        if possible[shown].any():
+            longest = int(window[shown].max())
+            lasts = acts.duration[call[shown]]
+            odds = as_own_work(lasts, until[shown], longest, fitted=False, possible=possible[shown])
+            out[rows] = confidence(odds, natural=True)
+    return out
 
 
 def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
@@ -111,13 +140,9 @@ def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
     """Return the confidence of each call as one that was seen to wait; 0 where it was not."""
     acts = calls.job.activities
     _, window, soonest = returns_by_rank(calls, acts.rank[call])
-    waited = over - acts.start[call]
-    long = waited >= LIMITS.times_window * window
-    right = long & support(over, acts.end[call], acts.start[call], window, -soonest)[1]
-    name = acts.name[call]
-    share = np.bincount(name, right)[name] / np.maximum(1, np.bincount(name, long)[name])
-    sure = np.minimum(Confidence.SEEN, 100 * share * (1 - window / np.maximum(waited, window)))
-    return np.where(right & (share >= LIMITS.most), sure, 0).astype(np.int64)
+    right = support(over, acts.end[call], acts.start[call], window, -soonest)[1]
+    sure = _sure_of_calls(calls, call, over, acts.name[call], right, over - acts.start[call] >= LIMITS.long_call_ns)
+    return np.where(right, sure, 0)
 
 
 class Polled(NamedTuple):
@@ -129,6 +154,8 @@ class Polled(NamedTuple):
     """The moment: each one in a loop up to the beginning of its last question, or the end of a question or a pause."""
     over: Mask
     """Whether the work was over before the question or the pause began: it would have been waited for."""
+    sure: Array
+    """How surely it waits, percent."""
 
 
 def _of_pauses(calls: Calls) -> Iterator[Polled]:
@@ -152,17 +179,15 @@ def _of_pauses(calls: Calls) -> Iterator[Polled]:
     words = np.where(of_kinds(acts.kind[around >> 1], ANNOTATIONS), -1, acts.name[around >> 1])  # some number steps
     places = 2 * words + (around & 1)
     is_open = np.ones(len(rows), np.bool_)
-    never_dry = np.isin(rank, [number for number in calls.lanes if _never_ran_dry(calls, number)])
     for site in _sites(places):
         if np.count_nonzero(pending[site]) < LIMITS.often or not is_open[site].any():
             continue
         moments = target[rows[site]]
-        chance = LIMITS.chance if never_dry[site].all() else LIMITS.chance**2
-        work, explained = _explained(calls, position[site], moments, begin[site], rank[site], chance)
+        work, explained, sure = _explained(calls, position[site], moments, begin[site], rank[site])
         over = (work >= 0) & (acts.end[work] <= begin[site])
         is_new = (explained | over) & is_open[site]
         is_open[site[explained]] = False
-        yield Polled(work[is_new], moments[is_new], over[is_new])
+        yield Polled(work[is_new], moments[is_new], over[is_new], np.full(np.count_nonzero(is_new), sure))
 
 
 def _sites(places: Array) -> Iterator[Ints]:
@@ -177,28 +202,14 @@ def _sites(places: Array) -> Iterator[Ints]:
     yield from grouped(mixed(*places[:-1]))
 
 
-def _never_ran_dry(calls: Calls, rank: int) -> bool:
-    """Return whether the devices of a rank ran recorded work nearly all the time from the first to the last work.
-
-    A host whose pauses are work of its own would let the queue of a device run dry.
-    """
-    acts = calls.job.activities
-    entries = entries_of(calls, calls.lanes[rank])
-    work = calls.enqueued.work[entries]
-    begin = acts.start[work]
-    end = acts.end[work]
-    return length(union(begin, end)) >= LIMITS.nearly_all * (end.max() - begin.min())
-
-
 def _explained(
     calls: Calls,
     position: Array,
     moments: Array,
     begin: Array,
     rank: Array,
-    chance: float,
-) -> tuple[Array, Mask]:
-    """Return (the work that pauses of one place may wait for, which pauses the work explains).
+) -> tuple[Array, Mask, int]:
+    """Return (the work that pauses of one place may wait for, which pauses the work explains, percent of confidence).
 
     Args:
         calls: the calls of the job.
@@ -206,34 +217,33 @@ def _explained(
         moments: the vertex at the end of each pause.
         begin: when each pause began, ns.
         rank: the rank of each pause.
-        chance: how likely the times may agree by chance.
     """
     over = calls.job.activities.moment(moments)
     usual = int(returns_by_rank(calls, rank)[0].max())
     for tolerance in (usual, max(usual, LIMITS.signal_ns)):
         waits = Site(position, over, begin, LIMITS.longest_return_ns, tolerance)
-        work, explained = _ends_with(calls, waits, rank, chance)
-        if explained.any():
+        work, explained, sure = _ends_with(calls, waits, rank)
+        if sure:
             break
-    return work, explained
+    return work, explained, sure
 
 
-def _ends_with(calls: Calls, site: Site, rank: Array, chance: float) -> tuple[Array, Mask]:
-    """Return (the work that pauses of a site may wait for, which pauses it explains); all -1 where chance may do it."""
+def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask, int]:
+    """Return (the work that pauses of a site may wait for, which ones it explains, percent); all -1 if chance may."""
     acts = calls.job.activities
-    best, score = (np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_)), 0
+    best = np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_), 0
     for work, alternatives in _works(calls, site, rank):
         end = acts.end[work]
         possible, explained = support(end, site.over, site.free, site.window, site.tolerance)
         visible = (work >= 0) & (end > site.free + LIMITS.tick_ns)
         explained &= visible
-        count = int(np.count_nonzero(explained))
-        if count <= score * LIMITS.clearer or np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
+        if np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
             continue
-        if _beyond_chance(site, end, visible, explained, alternatives, chance):
+        if _confidence(site, end, visible, explained, alternatives) > best[2]:
             explained &= ~_others_end(calls.job, rank, end, site.over)
-            if _beyond_chance(site, end, visible, explained, alternatives, chance):
-                best, score = (np.where(possible, work, -1), explained), count
+            sure = _confidence(site, end, visible, explained, alternatives)
+            if sure > best[2]:
+                best = np.where(possible, work, -1), explained, sure
     return best
 
 
@@ -270,22 +280,14 @@ def _most_often(first: Array, behind: Array) -> int:
     return int(edges[order[depth.argmax()]])
 
 
-def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float, allowed: float) -> bool:
-    """Return whether pauses of a site end with work, which ended at `end` (ns), more often than chance allows.
-
-    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the other pauses would
-    have ended as soon behind this work: where all are equally long, and the work, too, one agreement means all.
-    """
-    count = np.count_nonzero(explained)
-    if count < LIMITS.often:
-        return False
-    lasts, works = site.over - site.free, (end - site.free)[explained]
-    latest = max(0, int((lasts[explained] - works).max())) + LIMITS.tick_ns
-    alone, others = (latest + site.tolerance) / lasts[explained], np.sort(lasts[visible])
-    as_near = np.searchsorted(others, works + latest, side="right") - np.searchsorted(others, works - site.tolerance)
-    likely = np.sort(np.minimum(1, np.maximum(alone, (as_near - 1) / (len(others) - 1))))
-    chance = alternatives * min(1.0, float(alone.min())) * float(likely[1:].prod())
-    return chance <= allowed and LIMITS.agrees(count / len(others), chance)
+def _confidence(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float) -> int:
+    """Return how surely pauses of a site end with work that ended at `end` (ns), of so many ways to do so, percent."""
+    if not explained.any():
+        return 0
+    lasts, until = (site.over - site.free)[visible], (end - site.free)[visible]
+    longest = site.window + site.tolerance
+    odds = as_own_work(lasts, until, longest, fitted=False, possible=explained[visible])
+    return confidence(odds, alternatives=alternatives)
 
 
 def _others_end(job: RecordedJob, rank: Array, since: Array, until: Array) -> Mask:
@@ -320,8 +322,8 @@ def polled(calls: Calls) -> Polled:
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
             parts += _of_loops(calls, of_place, returns(calls, rank), place)
-    source, vertex, over = joined(parts, 3)
-    return Polled(source, vertex, over.astype(np.bool_))
+    source, vertex, over, sure = joined(parts, 4)
+    return Polled(source, vertex, over.astype(np.bool_), sure)
 
 
 def _loops(calls: Calls) -> _Loops:
@@ -354,7 +356,8 @@ def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iter
     position = calls.from_moment(acts.rank[loops.first], acts.start[loops.first])
     site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
     answer = best(calls, site, _guesses(calls, loops, position))
-    if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
+    sure = 0 if answer is None else _sure(answer, loops, acts.start[loops.first], over - since, over)
+    if answer is None or not sure:
         return
     source = answer.source
     end = acts.end[np.maximum(source, 0)]
@@ -362,16 +365,20 @@ def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iter
     waits = in_time & again & (end > since + LIMITS.tick_ns)
     single = in_time & ~again
     owner, at = spread(place[2 * loops.first[waits] + 1] + 1, place[2 * loops.last[waits]] + 1)
-    yield Polled(source[waits][owner], moments[at].astype(np.int64), np.zeros(len(at), np.bool_))
-    yield Polled(source[single], 2 * loops.last[single] + 1, np.ones(np.count_nonzero(single), np.bool_))
+    yield Polled(
+        source[waits][owner], moments[at].astype(np.int64), np.zeros(len(at), np.bool_), np.full(len(at), sure)
+    )
+    count = np.count_nonzero(single)
+    yield Polled(source[single], 2 * loops.last[single] + 1, np.ones(count, np.bool_), np.full(count, sure))
 
 
-def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
-    """Return whether nearly all loops end with the work, or up to `pause` ns behind it, and too many for chance."""
-    agree = answer.explained >= LIMITS.nearly_all * (answer.explained + answer.unexplained)
-    long = (over - start >= LIMITS.two_clocks_ns) & (loops.first != loops.last)
-    chance = np.sort(np.minimum(1, pause / np.maximum(1, over - start))[long])[::-1][: answer.explained].prod()
-    return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
+def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> int:
+    """Return how surely loops end with the work, or up to `pause` ns behind it, percent; 0 if chance may do it."""
+    asked = loops.first != loops.last
+    chance = np.minimum(1, pause / np.maximum(1, over - start))[asked]
+    agree = np.arange(len(chance)) < answer.explained
+    odds = np.where(agree, 1 / np.sort(chance)[::-1], 0)  # those that agree most easily by chance
+    return confidence(odds[None], alternatives=answer.number + 1) if len(chance) else 0
 
 
 def _guesses(calls: Calls, loops: _Loops, position: Array) -> Iterator[Hypothesis]:

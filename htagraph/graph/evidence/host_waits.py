@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask, marked
+from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
+from htagraph.graph.evidence.accept import Odds, as_own_work, median_of_others, ratio
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, places_of
@@ -178,20 +179,25 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
     """
     since, end, soonest = issued.since[rows], issued.end[rows], halfway[rows]
     place = _common(timeline, since, issued.soonest[rows], issued.blocked[rows])
-    released = (place >= 0) & (timeline.times[place] <= end + LIMITS.turn_ns)
-    if len(rows) <= LIMITS.several or released.mean() > LIMITS.most:  # else a later wait, in which some ended by chance
-        return
+    if ((place >= 0) & (timeline.times[place] <= end + LIMITS.turn_ns)).mean() > LIMITS.most:
+        return  # else a later wait, in which some ended by chance
     blocked = _blocked(timeline, since, soonest, end)
     seen = (blocked >= 0) & (_common(timeline, since, soonest, blocked) == blocked)
-    begin = timeline.times[blocked - 1]
-    paused, left = (each[seen] for each in (timeline.times[blocked] - begin, end - begin))
-    if seen.mean() >= LIMITS.nearly_all and np.ptp(paused) and np.ptp(left):
-        follows = max(0.0, float(np.corrcoef(paused, left)[0, 1]))
-        chance = (1 - follows**2) ** ((len(paused) - 2) / 2)  # of independent normal values
-        # up to 1, of ends anywhere as likely as any other
-        near = 2 * np.maximum(np.abs(paused - left), 1) / np.maximum(paused, 1)
-        if min(chance, float(np.prod(2 * np.sqrt(near)))) < LIMITS.chance:  # Markov's bound of all of them together
-            issued.soonest[rows], issued.blocked[rows] = soonest, blocked
+    begin, over = timeline.times[blocked[seen] - 1], timeline.times[blocked[seen]]
+    if len(begin) < 2:
+        return
+    missed = ((0, 0), (0, len(rows) - len(begin)))
+    odds = [np.pad(each, missed) for each in _odds(over - begin, end[seen] - begin)]
+    if ratio(*odds)[0] > 0:  # somewhere, the thread waits for what it enqueued: here rather than elsewhere
+        issued.soonest[rows], issued.blocked[rows] = soonest, blocked
+
+
+def _odds(paused: Ints, left: Ints) -> tuple[Odds, Odds]:
+    """Return the odds of pauses that last as long as the collectives took from where they begin, or a share of that."""
+    shares = median_of_others(paused / np.maximum(1, left))
+    longest = int(paused.max())
+    exact = as_own_work(paused, left, longest, fitted=False)
+    return exact, as_own_work(paused, (shares * left).astype(np.int64), longest, fitted=True)
 
 
 def _site(job: RecordedJob, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:

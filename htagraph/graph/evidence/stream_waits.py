@@ -18,19 +18,10 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, joined, marked
 from htagraph.core.kinds import ActivityKind, Provenance
+from htagraph.graph.evidence.accept import Ends, support
+from htagraph.graph.evidence.awaited_in_order import behind_the_next, in_order_of_launch, launches_of_collectives
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
-from htagraph.graph.evidence.waits import (
-    Answer,
-    Ends,
-    Hypothesis,
-    Ordered,
-    Plausible,
-    Site,
-    best,
-    records_back,
-    start_window,
-    support,
-)
+from htagraph.graph.evidence.waits import Answer, Hypothesis, Ordered, Plausible, Site, best, records_back, start_window
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "stream_waits"]
@@ -122,6 +113,7 @@ def stream_waits(calls: Calls, rank: int, unresolved: Counter[int]) -> Iterator[
     shared = SharedByRank.of(calls, rank)
     behind = _behind_collective(calls, waits)
     refused = []
+    found: list[StreamWaits] = []
     for rows, candidates in sorted(
         _candidates(shared, waits, mixed(calls.site[waits], behind)),
         key=lambda site: (behind[site[0][0]] == 0, not calls.launches_next[waits[site[0][0]]]),
@@ -131,8 +123,9 @@ def stream_waits(calls: Calls, rank: int, unresolved: Counter[int]) -> Iterator[
             refused.append(waits[rows])
             continue
         shared.learn(resolved)
-        yield resolved
+        found.append(resolved)
     if not refused:
+        yield from found
         return
     # in files of whole µs some calls seem to be in another operator: group them by their neighbouring calls instead
     left = np.concatenate(refused)
@@ -141,10 +134,37 @@ def stream_waits(calls: Calls, rank: int, unresolved: Counter[int]) -> Iterator[
         some = again.any() and not again.all()
         resolved = _resolved(shared, waits[rows], candidates, at_once=False) if some else None
         if resolved is not None:
-            yield resolved.take(np.isin(resolved.position, left))
+            found.append(resolved.take(np.isin(resolved.position, left)))
             left = left[~np.isin(left, waits[rows])]
+    found.append(_in_order(shared, left, StreamWaits.concatenate(found)))
+    left = left[~np.isin(left, found[-1].position)]
+    yield from found
     behind = (calls.after[left] >= 0) | (calls.enqueued.first_from(np.full(len(left), shared.main), left) >= 0)
     unresolved[rank] += int(behind.sum())
+
+
+def _in_order(shared: SharedByRank, waits: Array, known: StreamWaits) -> StreamWaits:
+    """Return what waits of the computing stream are for by the order of launches alone, given all that are known."""
+    calls = shared.calls
+    launches = launches_of_collectives(calls, calls.job.lanes[shared.main].rank, shared.main)
+    to_compute = calls.lane_at(calls.after[waits]) == shared.main
+    position, launch = in_order_of_launch(calls, waits[to_compute], _not_awaited(shared, launches, known))
+    return _of_compute(shared, position, launch)
+
+
+def _not_awaited(shared: SharedByRank, launches: Array, known: StreamWaits) -> Array:
+    """Return the launches of collectives that no known wait of the computing stream is for."""
+    calls = shared.calls
+    by_compute = known.lane == shared.main
+    awaited = calls.enqueued.last_before(known.record_lane[by_compute], known.record[by_compute])
+    of_awaited = calls.job.activities.cause[awaited[awaited >= 0]]
+    return launches[~np.isin(calls.row[launches], of_awaited)]
+
+
+def _of_compute(shared: SharedByRank, position: Array, launch: Array) -> StreamWaits:
+    """Return guessed waits of the computing stream at some positions for what was launched at others."""
+    lane = np.full(len(position), shared.main)
+    return StreamWaits.inferred(lane, position, shared.calls.launched[launch], launch + 1, Confidence.FIRST_POSSIBLE)
 
 
 def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
@@ -347,21 +367,24 @@ def boundary_waits(calls: Calls, rank: int) -> Iterator[StreamWaits]:
     """Yield the stream waits of a rank whose trace has no calls that record events or wait for them.
 
     A collective waits for what the compute stream had enqueued by its launch. The compute stream waits for a collective
-    right after its launch if the times of its call site show that; otherwise only the kernels wait for it that started
-    right after its end without another reason.
+    right after its launch if the times of its call site show that. Otherwise kernels wait for a collective if they
+    started right after its end without another reason, and for gathered data behind the launch of the next gather.
     """
     shared = SharedByRank.of(calls, rank)
-    own = calls.of_rank(rank)
-    launches = own.start + np.flatnonzero(calls.communicates[own] & (calls.launched[own] != shared.main))
+    launches = launches_of_collectives(calls, rank, shared.main)
     sides = [launches[rows] for rows in grouped(mixed(calls.site[launches], calls.launched[launches]))]
+    found: list[StreamWaits] = []
     for position in sides:
         source = calls.elsewhere(position, calls.launched[position])
         source = np.where(np.isin(source, shared.quiet) | (source < 0), shared.main, source)
-        yield from _tested(shared, position, calls.launched[position], source, Plausible.YES)
+        found += _tested(shared, position, calls.launched[position], source, Plausible.YES)
     for position in sides:
         main = np.full(len(position), shared.main)
-        yield from _tested(shared, position + 1, main, calls.launched[position], Plausible.NO)
-    yield _right_behind(shared, launches)
+        found += _tested(shared, position + 1, main, calls.launched[position], Plausible.NO)
+    found.append(_right_behind(shared, launches))
+    waits, launch = behind_the_next(calls, _not_awaited(shared, launches, StreamWaits.concatenate(found)))
+    found.append(_of_compute(shared, waits, launch))
+    yield from found
 
 
 def _tested(

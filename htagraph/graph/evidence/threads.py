@@ -25,9 +25,9 @@ from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind,
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import Activities, lane_moments
+from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
@@ -227,26 +227,21 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
         return None
     start, idle = takes.start[rows[waited]], takes.idle[rows[waited]]
     name, last = _what(job, made.row), made.last(start)[:, None] - np.arange(LIMITS.nearest_ends)
-    best: tuple[float, float, Array, Array, Array] | None = None
+    found: list[tuple[int, float, _Link]] = []
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = made.take(name == each)
-        at = of_name.last(start)
-        delay = start - of_name.time[at]
-        agrees = (at >= 0) & (delay <= np.minimum(LIMITS.turn_ns, LIMITS.most * idle))
-        share = float(agrees.mean())
-        near = max(1, int(delay[agrees].max(initial=0)))
-        # among the moments shortly before and after: operators end in phases of a step, and a thread may wake in the
-        # same phase without being woken by them
-        begin, around = start[agrees], np.minimum(idle[agrees], LIMITS.few * near)
-        chance = float(of_name.chance(begin - around, begin + around, near, delay[agrees]).prod())
-        if agrees.sum() < LIMITS.often or not LIMITS.agrees(share, chance):
-            continue
-        candidate = (share, -float(np.median(delay[agrees])), of_name.row, waited[agrees], at[agrees])
-        best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
-    if best is None:
+        odds = behind_ends(of_name, start, idle, LIMITS.turn_ns)
+        sure = confidence(odds)
+        if sure:
+            woken = np.flatnonzero(odds[-1])
+            by = of_name.last(start[woken])
+            delay = float(np.median(start[woken] - of_name.time[by]))
+            found.append((len(woken), -delay, _Link(takes, rows, of_name.row, waited[woken], by, sure)))
+    if not found:
         return None
-    share, _, by_name, woken, by = best
-    return _Link(takes, rows, by_name, woken, by, round(Confidence.LIKELY * share))
+    # a thread that waits for several goes on behind the last one, as surely as any of them shows
+    most, _, link = max(found, key=lambda of: of[:2])
+    return link._replace(sure=max(other.sure for count, _, other in found if count == most))
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
@@ -392,21 +387,21 @@ def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
 def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
     """Return whether stretches of a site that last `wait` until `end` (ns), long ones `waited`, keep a pace."""
     items, pace = np.diff(waited), np.diff(end[waited])
-    long = np.isin(np.arange(1, len(end)), waited)
-    every = (wait[1:], np.diff(end), np.diff(end)[long])  # short waits follow long work
-    alike = [every, *((wait[waited[1:]][rows], pace[rows], pace[rows]) for rows in grouped(items))]
+    alike = [(wait[1:], np.diff(end))]  # short waits follow long work
+    alike += [(wait[waited[1:]][rows], pace[rows]) for rows in grouped(items)]
     # the first item of a recording may have been asked for before it
-    return any(_makes_up(w[first:], p[first:], steady[first:]) for w, p, steady in alike for first in (0, 1))
+    odds = [_made_up(w[first:], p[first:]) for w, p in alike for first in (0, 1) if len(w) > LIMITS.proof]
+    return bool(odds) and confidence(*odds) > 0
 
 
-def _makes_up(wait: Array, pace: Array, steady: Array) -> bool:
-    """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less."""
-    work = pace - wait  # a pace is the time from the end of a wait to the end of the next
-    if len(wait) < LIMITS.proof or not wait.std() or not work.std() or not len(steady):
-        return False
-    follows = float(np.corrcoef(wait, work)[0, 1])
-    chance = max(0.0, 1 - follows**2) ** ((len(wait) - 2) / 2)  # no less than for independent normal values
-    return follows < 0 and chance < LIMITS.chance and bool(steady.std() < LIMITS.most * wait.std())
+def _made_up(wait: Ints, pace: Ints) -> Odds:
+    """Return the odds of waits that make up for the work before them, so that they end at the pace of the others.
+
+    A pace is the time from the end of a wait to the end of the next, ns.
+    """
+    work = pace - wait
+    until = np.maximum(median_of_others(pace).astype(np.int64) - work, wait.min())
+    return as_own_work(wait, until, int(wait.max()), fitted=True)
 
 
 def loaders(job: RecordedJob) -> npt.NDArray[np.int32]:

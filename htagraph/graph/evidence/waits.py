@@ -4,8 +4,7 @@ A hypothesis names, for each wait of a site, a position in the order of calls (a
 itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
 that work refutes the hypothesis. A wait that ended right after that work, and that nothing else explains, supports it.
 All inferred waits for device work go this way: a site, its candidates (which differ), `support`, and a confidence.
-Where nothing says what was asked for, anything on another lane may have released a wait: `Ends` lists it, for threads,
-devices and ranks alike, and says how likely a moment follows an end by chance.
+Where nothing says what was asked for, anything on another lane may have released a wait: `accept` says how surely.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ from htagraph.core.arrays import Array, Ints, Mask, joined, looked_up
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
+from htagraph.graph.evidence.accept import is_refuted, likely, of_recorded, ratio, rung
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Events
 
 __all__ = [
-    "Answer", "AwaitRows", "Ends", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back",
-    "returns", "returns_by_rank", "start_window", "support", "unresolved_waits",
+    "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back",
+    "returns", "returns_by_rank", "start_window", "unresolved_waits",
 ]  # fmt: skip
 
 _NO_STREAM = 4_294_967_295
@@ -64,22 +64,17 @@ class Answer:
     """How many waits of the sample ended right after that work, and would have ended earlier without it."""
     unexplained: int
     """How many waits of the sample took visibly long without being explained."""
-    number: int = 0
+    number: int
     """The number of the hypothesis, in the order in which they were tried."""
-
-    @property
-    def confidence(self) -> Confidence:
-        """How sure the hypothesis is: it explains much more than it leaves unexplained, something, or nothing."""
-        if self.explained >= max(LIMITS.often, 2 * self.unexplained):
-            return Confidence.SURE
-        return Confidence.LIKELY if self.explained else Confidence.POSSIBLE
+    confidence: int
+    """How surely the waits are for that work, percent."""
 
 
 class Plausible(IntEnum):
     """Whether a hypothesis is plausible in itself, so that it needs less evidence."""
 
-    NO = 0  # accepted only if it explains at least two waits, and a fifth of those that were visibly long
-    YES = 1  # accepted if it is not refuted and no other hypothesis explains more
+    NO = 0  # accepted only if the times make it likelier than not, rare as it is
+    YES = 1  # accepted if it is not refuted and the times make no other hypothesis likelier
 
 
 Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
@@ -87,85 +82,33 @@ Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
 
 
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
-    """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
+    """Return the hypothesis that is likeliest by the times and not refuted (the first on ties), or None."""
     count = len(site.position)
     sample = np.linspace(0, count - 1, min(count, LIMITS.tested)).astype(np.int64)  # all if they are few
     over, free = site.over[sample], site.free[sample]
-    chosen: Hypothesis | None = None
-    score, chosen_number = -1.0, 0
     visible = int(np.count_nonzero(over - free > LIMITS.tick_ns))
+    ends = calls.job.activities.end
+    chosen: tuple[float, int, int, Array, Array] | None = None
     for number, (lane, anchor, plausible) in enumerate(hypotheses):
         source = calls.enqueued.last_before(lane[sample], anchor[sample])
-        feasible, explained = _tested(calls, site, over, free, source)
-        enough = explained > 0 if plausible else explained >= max(2, visible / 5)
-        if not feasible or not (enough or plausible) or not (source >= 0).any():
+        known = source >= 0
+        if not known.any():
             continue
-        if explained > score * LIMITS.clearer or chosen is None:
-            chosen, score, chosen_number = (lane, anchor, plausible), float(explained), number
-        if score >= visible:
+        end = np.where(known, ends[np.maximum(source, 0)], np.iinfo(np.int64).min)
+        odds, explained = of_recorded(over, free, end, site.window, site.tolerance)
+        if is_refuted(end <= over + site.tolerance):
+            continue
+        score = likely(ratio(odds)[0], 1 if plausible else number + 1)  # each later one is less natural
+        if (plausible or score > LIMITS.most) and (chosen is None or score > chosen[0]):
+            chosen = score, number, int(np.count_nonzero(explained)), lane, anchor
+        if chosen is not None and chosen[2] >= visible:
             break  # none can explain more
     if chosen is None:
         return None
-    lane, anchor, _ = chosen
+    score, number, count, lane, anchor = chosen
     source = calls.enqueued.last_before(lane, anchor)
-    return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
-
-
-def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
-    """Return (whether the sources, -1 for none, ended before the waits did, how many waits they explain)."""
-    known = source >= 0
-    end = calls.job.activities.end[np.maximum(source, 0)]
-    possible, explains = support(end, over, free, site.window, site.tolerance)
-    if not len(end) or np.count_nonzero(possible | ~known) / len(end) < 1 - LIMITS.damaged:
-        return False, 0
-    return True, int(np.count_nonzero(known & explains))
-
-
-def support(end: Array, over: Array, free: Array, window: Array | int, tolerance: Array | int) -> tuple[Array, Array]:
-    """Return (which waits can have been for some work, which waits that work explains).
-
-    This is the one test of all inferred waits: a wait that was over before the end of the work refutes it, where the
-    errors of clocks are less than `tolerance`. A wait that was over right behind the work, at most `window` later, and
-    would have ended sooner without it (at `free`, if it had waited for nothing), supports it. Times are in ns.
-    """
-    possible = end <= over + tolerance
-    return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)
-
-
-class Ends(NamedTuple):
-    """The ends of some activities, in order: each may have released what went on right behind it."""
-
-    row: Ints
-    """The activities, by their end."""
-    time: Ints
-    """When they ended, ns."""
-
-    @staticmethod
-    def of(rows: Array, time: Array) -> Ends:
-        """Return the ends of some activities, at some times (ns)."""
-        return Ends(rows, time).take(np.argsort(time, kind="stable"))
-
-    def take(self, rows: Array) -> Ends:
-        """Return some of the ends, by mask or in their order."""
-        return Ends(self.row[rows], self.time[rows])
-
-    def last(self, moment: Array) -> Ints:
-        """Return the place of the last end up to each moment (ns), or -1."""
-        return np.searchsorted(self.time, moment, side="right") - 1
-
-    def between(self, since: Array, until: Array) -> Mask:
-        """Return whether any end lies behind a moment and up to another one, ns."""
-        return self.last(until) > self.last(since)
-
-    def chance(self, since: Array, until: Array, reach: int, least: Array | int = 0) -> Array:
-        """Return the share of each time, at least `least` ns of it, that is at most `reach` ns behind an end in it.
-
-        So likely a moment seems to be released by chance.
-        """
-        near = np.zeros(len(self.time) + 1, np.int64)  # up to each end; behind the last one comes none
-        np.cumsum(np.minimum(np.diff(self.time, append=np.iinfo(np.int64).max), reach), out=near[1:])
-        covered = near[self.last(until) + 1] - near[self.last(since) + 1]
-        return np.minimum(1, np.maximum(covered, least) / np.maximum(1, until - since))
+    sure = max(rung(100 * score, Confidence.SURE), Confidence.POSSIBLE)
+    return Answer(lane, anchor, source, count, visible - count, number, sure)
 
 
 def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:

@@ -117,7 +117,7 @@ def _polled(job: RecordedJob) -> Edges:
     """
     waits, source = job.polled, 2 * job.polled.source + 1
     lag = np.where(waits.over, 0, job.moment(waits.vertex) - job.moment(source))
-    return Edges.of(source, waits.vertex, lag, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
+    return Edges.of(source, waits.vertex, lag, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=waits.sure)
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
@@ -131,19 +131,29 @@ def _just_launched(job: RecordedJob, work: Ints) -> Mask:
 
 
 def _usual_pauses(job: RecordedJob) -> dict[int, int]:
-    """Return the usual pause, ns, by stream; a stream with too few pauses gets the median of the other streams."""
+    """Return the usual pause, ns, by stream.
+
+    A stream with too few pauses gets the median of the other streams that compute: how soon a collective follows
+    another says nothing of kernels.
+    """
     acts = job.activities
     by_device: dict[tuple[int, int], list[Ints]] = {}
     for lane in acts.by_stream():
         stream_lane = job.lanes[int(acts.lane[lane[0]])]
         by_device.setdefault((stream_lane.rank, stream_lane.device), []).append(lane)
     by_stream: dict[int, Ints] = {}
+    communicating: set[int] = set()
     for lanes in by_device.values():
         work = np.concatenate(lanes)
         work = work[np.argsort(acts.start[work], kind="stable")]
-        by_stream |= {int(acts.lane[lane[0]]): _pauses(job, lane, work) for lane in lanes}
+        for lane in lanes:
+            stream_number = int(acts.lane[lane[0]])
+            by_stream[stream_number] = _pauses(job, lane, work)
+            if (acts.kind[lane] == ActivityKind.COMMUNICATION).mean() > LIMITS.most:
+                communicating.add(stream_number)
     known = {lane: int(np.median(pauses)) for lane, pauses in by_stream.items() if len(pauses) >= LIMITS.few}
-    others = int(np.median(list(known.values()))) if known else LIMITS.pause_ns
+    computing = [pause for lane, pause in known.items() if lane not in communicating]
+    others = int(np.median(computing)) if computing else LIMITS.pause_ns
     return {lane: known.get(lane, others) for lane in by_stream}
 
 

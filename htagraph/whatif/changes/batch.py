@@ -12,22 +12,30 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, coded, marked
 from htagraph.core.devices import peak_of
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import SelectionError, shown
 from htagraph.core.flops import moves_nothing
 from htagraph.core.kernels import is_tf32_kernel
 from htagraph.core.kinds import EdgeKind, KernelKind, of_kinds
 from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.arguments import argument_texts
-from htagraph.queries.kernel_costs import Call, cost_of_call, device_name, kernel_costs, shaped_calls, used_device
-from htagraph.queries.weights import State, checked, loader_time, with_factor, with_factors
+from htagraph.queries.arguments import recorded_numbers
+from htagraph.queries.interruptions import rare_pauses
+from htagraph.queries.kernel_costs import cost_of_call, device_name, kernel_costs, shaped_calls, used_device
+from htagraph.queries.weights import (
+    ChangeError,
+    OwnTime,
+    State,
+    Unsure,
+    checked,
+    loader_time,
+    with_factor,
+    with_factors,
+)  # fmt: skip
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 
 __all__ = ["batch", "recorded_size"]
 
-_MOST = 1_000_000
-"""The largest batch that may be asked for. Chosen: more is a mistake. Doubled, twice that."""
 _KNOWN = 0.5
 """Shapes have to say the work of kernels with this share of the time. Chosen: a prediction of the other half says
 nothing about the job. Doubled, a job with one kernel without shapes could not be predicted."""
@@ -53,8 +61,8 @@ _DONE = "a batch of "
 _BySample: TypeAlias = dict[tuple[str, str], tuple[Array, float]]
 
 
-def batch(state: State, /, after: int, before: int | None = None) -> State:
-    """Return the state in which the job works on batches of `after` samples, where it worked on `before`.
+def batch(state: State, /, recorded: int | None = None, new: int | None = None) -> State:
+    """Return the state in which the job works on batches of `new` samples, where it worked on `recorded`.
 
     Which dimensions of tensors are the batch, or a multiple of it (batch × sequence, batch × heads), follows from their
     shapes. Parameters, optimizers and gradients have none. A kernel has a floor, which stays, and a slope: the time
@@ -66,19 +74,30 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
 
     Args:
         state: the weights so far.
-        after: the new batch size, 1 or more, of each rank.
-        before: the recorded batch size; if not given, it is found by the shapes.
+        recorded: the recorded batch size of each rank; None where the shapes shall say it.
+        new: the new batch size of each rank, 1 or more.
 
     Raises:
-        SelectionError: no shapes were recorded, or they show no batch (of that size), or several that it may be.
+        SelectionError: no new size is given, no shapes were recorded, the shapes show another batch than `recorded`,
+            or they show no batch, or several that it may be, and no size is given.
+
+    Example:
+        >>> import htagraph as hg
+        >>> job = hg.what_if(hg.load("data/gpu_demo/train"))
+        >>> job.batch(16, 32).run().speedup == job.batch(new=32).run().speedup < 1
+        True
 
     Source: the roofline model (Williams, Waterman, Patterson 2009), with a floor.
     """
-    after = int(checked(after, "after", least=1, most=_MOST))
+    if new is None:
+        said = f"batch({shown(recorded)}) says the recorded batch" if recorded is not None else "no size is given"
+        msg = f"batch: {said}; give the new one, as batch(new=64), or both, as batch(32, 64)"
+        raise ChangeError(msg)
+    after = int(checked(new, "new", least=1))
     if any(each.startswith(_DONE) for each in state.notes):
         msg = "batch: the job has another batch already; give one batch"
         raise SelectionError(msg)
-    job = _job_of(state.graph, before)
+    job = _job_of(state.graph, recorded)
     others = _others(job, state.also, after)
     times = _predicted(job, after)
     for other in others:
@@ -86,6 +105,7 @@ def batch(state: State, /, after: int, before: int | None = None) -> State:
     usual, low, high = (np.divide(each, job.time, out=np.ones(len(each)), where=job.time > 0) for each in times)
     most = np.maximum(usual, 1e-9)
     state = with_factors(state, job.table["activity"].to_numpy(np.int64), usual, low / most, high / most)
+    state = _rarer_pauses(state, float(times[0].sum() / max(job.time.sum(), 1e-9)))
     with suppress(SelectionError):  # it has no loader
         state = with_factor(state, loader_time(state, {}), _loader_growth(job, others, after))
     said = f", by another recording for {_shared(job, others[-1]):.0%} of their time" if others else ""
@@ -126,7 +146,7 @@ class _Job:
         return self.graph.activities.on_device[self.table["activity"].to_numpy(np.int64)]
 
 
-def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
+def _job_of(graph: DependencyGraph, recorded: int | None) -> _Job:
     table, shaped = kernel_costs(graph), shaped_calls(graph)
     loads = names_that(is_data_loader, graph.names)[graph.activities.name]
     table = table[~graph.tree.inside(loads)[table["activity"]]]  # the loader's time is its own
@@ -136,11 +156,10 @@ def _job_of(graph: DependencyGraph, before: int | None) -> _Job:
     call[known] = shaped.number[np.searchsorted(shaped.activity, operator[known])]
     _refuse_unknown(graph, table, call)
     counts = np.minimum(np.bincount(call[known], minlength=len(shaped.calls)), 1).tolist()
-    size = before if before is not None else _found([*zip(shaped.calls, counts, strict=True)])
-    size = int(checked(size, "before", least=1, most=_MOST))
+    size = _size(recorded_batch(zip(shaped.calls, counts, strict=True)), recorded)
     layout = layout_of(shaped.calls, size)
     if not layout.views:
-        msg = f"before={size}: no tensor has this size as one of its two outermost dimensions"
+        msg = f"a recorded batch of {size}: no tensor has this size as one of its two outermost dimensions"
         raise SelectionError(msg)
     return _Job(graph, table, call, layout)
 
@@ -163,13 +182,23 @@ def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) ->
     raise SelectionError(msg)
 
 
-def _found(counts: list[tuple[Call, int]]) -> int:
-    sizes = recorded_batch(counts)
-    if len(sizes) == 1:
-        return sizes[0]
-    what = f"by its shapes, the recorded batch may be {' or '.join(map(str, sizes[:4]))}"
-    what = what if sizes else "the recorded shapes show no batch"
-    msg = f"{what}: give its size, as before= or --batch BEFORE:AFTER"
+def _size(shown_by_shapes: list[int], recorded: int | None) -> int:
+    """Return the recorded batch: as a user says, unless shapes contradict, or as shapes say.
+
+    Raises:
+        SelectionError: the shapes show another batch than `recorded`, or without `recorded` none, or several.
+    """
+    sizes = " or ".join(map(str, shown_by_shapes[:4]))
+    if recorded is not None:
+        size = int(checked(recorded, "recorded", least=1))
+        if shown_by_shapes and size not in shown_by_shapes:
+            msg = f"a recorded batch of {size} contradicts the shapes of inputs: by them, each rank's batch is {sizes}"
+            raise SelectionError(f"{msg} (the recorded batch comes first: batch(32, 64), --batch 32:64)")  # noqa: EM102
+        return size
+    if len(shown_by_shapes) == 1:
+        return shown_by_shapes[0]
+    what = f"by its shapes, the recorded batch may be {sizes}" if sizes else "the recorded shapes show no batch"
+    msg = f"{what}: give its size, as batch(RECORDED, NEW) or --batch RECORDED:NEW (of capacity, as before=)"
     raise SelectionError(msg)
 
 
@@ -179,11 +208,13 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     flop, moved, depth, doubt, tiles = _growth(job, after)
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     rates = _peaks(job)
-    waves = np.where(job.on_device, 2 * _TILE**2 * _units(job) / rates[0], 0.0)  # µs per element of the inner dimension
-    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device)
-    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device)
-    fill = _fill(job)
-    fill = np.where(job.on_device & np.isnan(fill), tiles / _units(job), fill)
+    waves = np.where(
+        job.on_device, 2 * _BLOCK**2 * _units(job) / rates[0], 0.0
+    )  # µs per element of the inner dimension
+    warps = recorded_numbers(job.graph, ["warps per SM"], table["activity"].to_numpy(np.int64))["warps per SM"]
+    before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device, warps)
+    then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device, warps)
+    fill = np.where(job.on_device, tiles / _units(job), np.nan)
     alike = coded(job.call, job.graph.activities.name[table["activity"].to_numpy(np.int64)])
     mid, low, high = resized(table["kind"].to_numpy(), job.time, before, then, fill, alike)
     computes = job.on_device & (job.call >= 0) & (job.time > 0)
@@ -269,11 +300,8 @@ def _roof(flop: Array, moved: Array, rates: tuple[Array, Array]) -> Array:
     return np.where(np.isnan(moved), np.nan, np.maximum(by_flop, moved / rates[1]))
 
 
-_TILE = 64
-"""Rows and columns of the result that a block of threads computes, as a unit of depth. Chosen: libraries use 32 to 256.
-Doubled, a coefficient of the fit is a quarter."""
 _BLOCK = 128
-"""Rows and columns of the result that a block of threads computes, where the recording has no grid. Chosen: libraries
+"""Rows and columns of the result that a block of threads computes, where the recording has no warps. Chosen: libraries
 use 64 to 256. Doubled, kernels are taken to run in a quarter as many waves."""
 _PROCESSORS = 100
 """Multiprocessors of a device that is not known. Source: V100 has 80, A100 108, H100 132. Doubled, a coefficient of the
@@ -285,13 +313,6 @@ def _units(job: _Job) -> Array:
     rank = job.graph.activities.rank[job.table["activity"].to_numpy(np.int64)]
     peaks = {each: peak_of(device_name(job.graph, each)) for each in np.unique(rank).tolist()}
     return np.array([((peak := peaks[each]) and peak.units) or _PROCESSORS for each in rank.tolist()], np.float64)
-
-
-def _fill(job: _Job) -> Array:
-    """Return the blocks of threads per multiprocessor of each row, NaN where it is not recorded."""
-    texts = argument_texts(job.graph, ["blocks per SM"], job.table["activity"].to_numpy(np.int64))["blocks per SM"]
-    numbers = [None if text is None else text.decode().strip('"') for text in texts]
-    return np.asarray(pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce"), np.float64)
 
 
 def _others(job: _Job, also: tuple[DependencyGraph, ...], after: int) -> list[_Job]:
@@ -329,6 +350,17 @@ def _between(job: _Job, other: _Job, after: int, times: tuple[Array, Array, Arra
             for column, power in zip(times, (0, -1, 1), strict=True):
                 column[rows] = job.time[rows] * ratio * wide**power
     return times
+
+
+def _rarer_pauses(state: State, growth: float) -> State:
+    """Return the state in which steps of less work have fewer pauses that the same code hardly ever makes."""
+    pauses = rare_pauses(state.graph)
+    if growth >= 1 or not len(pauses):
+        return state
+    none = np.zeros(0, np.int64)
+    unsure = Unsure(none, np.zeros(len(pauses)), np.full(len(pauses), 1 / growth), pauses)
+    state = with_factor(state, OwnTime(none, none, pauses), growth)
+    return replace(state, unsure=(*state.unsure, unsure))
 
 
 def _loader_growth(job: _Job, others: list[_Job], after: int) -> float:

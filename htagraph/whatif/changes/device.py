@@ -12,6 +12,7 @@ from htagraph.core.kernels import number_format
 from htagraph.core.kinds import ActivityKind, KernelKind, of_kinds
 from htagraph.core.naming import copy_kind, is_memory_label, is_product_label, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.arguments import recorded_numbers
 from htagraph.queries.kernel_costs import device_name, kernel_costs, shaped_calls
 from htagraph.queries.weights import State, with_factors
 from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
@@ -117,6 +118,7 @@ def _kernels(graph: DependencyGraph) -> tuple[Array, Kernels]:
         written=np.where(np.isnan(written), _written(graph, table["operator"].to_numpy(np.int64)), written),
         precision=_precisions(graph, rows, table["element_bytes"].to_numpy(np.int64)),
         alone=~acts.on_device[rows],
+        warps=recorded_numbers(graph, ["warps per SM"], rows)["warps per SM"],
     )
 
 

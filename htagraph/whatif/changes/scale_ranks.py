@@ -11,10 +11,12 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import ChangeError, State, checked, weighed
 from htagraph.whatif import layout
-from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, with_unknown_links
+from htagraph.whatif.fixed_parts import fixed_parts
+from htagraph.whatif.growth import Growth, busier_host, later_joins, longer_transfers, with_unknown_links, within_host
 from htagraph.whatif.layout import Axis
 from htagraph.whatif.links import Transfers, transfer_edges, transfers
 from htagraph.whatif.one_rank import with_activations_exchanged, with_gradients_exchanged, with_stages_of_one
+from htagraph.whatif.rates import split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,9 +44,10 @@ def scale_ranks(
     A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded, unless its label or what it
     exchanges says that it is tensor or pipeline parallel: if all are, `n` ranks are ``n / R`` replicas that all-reduce
     their gradients. With `data`, `tensor` or `pipeline`, the groups of that axis get this size. Of each transfer, the
-    part that bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``, and the latency
-    grows as the depth of a tree, ``log2 p``. Ranks of one host send through one network: there, transfers grow as
-    ``p - 1``. Each rank's work stays (weak scaling); with `strong`, the ranks share the work that there is.
+    part that bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``. The latency stays
+    among the devices of one host, and grows as the depth of a tree, ``log2 p``, among hosts. Ranks of one host that
+    have no devices send through one network: there, transfers grow as ``p - 1``. Each rank's work stays (weak scaling);
+    with `strong`, the ranks share the work that there is.
 
     Among more ranks, the last rank arrives later: the JOIN of each collective moves by the growth of the expected
     maximum of p normal draws, times the spread of arrivals. How late each rank is on average is taken out of this
@@ -92,7 +95,7 @@ def scale_ranks(
     _refuse_others(sizes, _USES[axis])
     if size == 1:
         return state
-    state = layout.with_shared_work(state, 1 / size, optimizer=axis != "data") if strong else state
+    state = layout.with_shared_work(state, 1 / size, axis) if strong else state
     rate = sizes.get("bandwidth_gb_s")
     if axis == "data":
         state = with_gradients_exchanged(state, size, rate, sizes.get("gradients_mb"))
@@ -149,6 +152,7 @@ def _grown(
     if growth.gb_s is None and (growth.after > before).any():
         state, slower = with_unknown_links(state, count)
         growth = growth._replace(slower=slower)
+    growth = growth._replace(within=within_host(state.graph, count))
     state = later_joins(state, growth)
     state = layout.with_more_stages(state, axes["pipeline"], share) if "pipeline" in axes else state
     state = longer_transfers(busier_host(state, count), growth)
@@ -216,9 +220,8 @@ def _shared(state: State, job: Transfers, factor: float, axis: Axis, grows: Arra
     """
     others = ~grows & np.array([axis == "data" or op != "send_recv" for op in job.matches.op], np.bool_)
     rows = job.edges[others[job.collective] & (state.lag[job.edges] > 0)]
-    return layout.with_shared_work(
-        weighed(state, rows, np.rint(state.lag[rows] * factor)), factor, optimizer=axis != "data"
-    )
+    lag = split(state.lag[rows], fixed_parts(state.graph).usual[rows]).at(factor)
+    return layout.with_shared_work(weighed(state, rows, np.rint(lag)), factor, axis)
 
 
 def _whole(value: float, what: str) -> int:

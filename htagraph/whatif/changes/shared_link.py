@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from htagraph.queries.weights import State
+from htagraph.whatif.links import link_transfers
 
 __all__ = ["shared_link"]
 
@@ -20,4 +21,8 @@ def shared_link(state: State, /, *, on: bool = True) -> State:
     Args:
         on: True for one link per host (or per device), False for transfers that do not slow each other down.
     """
+    if not link_transfers(state.graph):
+        return state.with_note(
+            "shared_link changes nothing: this job has no transfers between ranks that could share one"
+        )
     return replace(state, shared_link=bool(on))

@@ -62,7 +62,7 @@ def test_an_allocation_that_returned_while_the_device_was_busy_did_not_wait() ->
 
 @pytest.mark.parametrize("name", ["cudaHostAlloc", "cudaFuncSetAttribute", "cuModuleLoadData", "cudaLaunchKernel"])
 def test_any_long_call_that_returns_just_as_the_device_falls_idle_waited(name: str) -> None:
-    assert confidence(called(name, 5003)) == [90]
+    assert confidence(called(name, 5003)) == [65], "one call shows a wait, and little of how often it waits"
     assert confidence(called(name, 5800)) == [], "0.8 ms after the end of the work: it was busy itself"
     assert confidence([*called(name, 5003), *called(name, 7000, 11)[2:], *called(name, 8000, 12)[2:]]) == [], (
         "one of three may end in time by chance"

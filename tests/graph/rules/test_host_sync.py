@@ -146,13 +146,13 @@ def unexplained(streams: int) -> list[Json]:
 
 def test_hypotheses_tested_are_in_proportion_to_the_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     tested: list[int] = []
-    real = waits._tested
+    real = waits.of_recorded
 
     def counted(*given: Any) -> Any:
-        tested.append(len(given[2]))
+        tested.append(len(given[0]))
         return real(*given)
 
-    monkeypatch.setattr(waits, "_tested", counted)
+    monkeypatch.setattr(waits, "of_recorded", counted)
     work = []
     for streams in (80, 160):
         tested.clear()

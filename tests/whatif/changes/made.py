@@ -139,7 +139,7 @@ def _graph(
         Matches.none(), activity=np.array([works[i] for i in members], np.int32), collective=numbers,
         join=(2 * len(pieces) + numbers).astype(np.int32), op=("all_reduce",) * len(joins),
         bytes=np.full(len(members), -1, np.int64),
-        group=tuple("even" if number % 2 == 0 else "odd" for number in joins),
+        group=tuple("even" if number % 2 == 0 else "odd" for number in joins), size=np.zeros(len(joins), np.int32),
     )  # fmt: skip
     return DependencyGraph.build(
         acts, Edges.concatenate(parts), names=tuple(names), lanes=tuple(lanes), matches=matches

@@ -22,11 +22,11 @@ def job(size: int, us: tuple[int, int]) -> list[Json]:
 
 
 def test_kernels_take_longer_with_the_batch_and_the_batch_is_found(tmp_path: Path) -> None:
-    outcome = hg.what_if(load(job(8, (900, 300)), tmp_path)).batch(16).run()
+    outcome = hg.what_if(load(job(8, (900, 300)), tmp_path)).batch(new=16).run()
     assert 1.2 < outcome.makespan_ns / outcome.baseline_ns < 2.1
     assert outcome.low < outcome.speedup < outcome.high
     assert "a batch of 16 and not 8" in outcome.notes[0]
-    same = hg.what_if(load(job(8, (900, 300)), tmp_path)).batch(8).run()
+    same = hg.what_if(load(job(8, (900, 300)), tmp_path)).batch(new=8).run()
     assert same.makespan_ns == same.baseline_ns
 
 
@@ -36,7 +36,7 @@ def test_a_second_recording_says_what_is_between(tmp_path: Path) -> None:
         folder = tmp_path / str(size)
         folder.mkdir()
         graphs.append(load(job(size, us), folder))
-    state = hg.what_if(graphs[0], also=graphs[1:]).batch(16).state
+    state = hg.what_if(graphs[0], also=graphs[1:]).batch(new=16).state
     acts = state.graph.activities
     lags = [int(state.lag[state.graph.edges.activity == each].max()) for each in acts.on_device.nonzero()[0]]
     assert lags == [1_300_000, 400_000]
@@ -51,14 +51,18 @@ def test_refusals_name_what_to_record_or_give(tmp_path: Path) -> None:
         (plain, "record_shapes=True"), (replayed, "--captures"), (annotated, "CUDA"), (fast, "CUDA"),
     ):  # fmt: skip
         with pytest.raises(SelectionError, match=match):
-            hg.what_if(load(events, tmp_path)).batch(16)
+            hg.what_if(load(events, tmp_path)).batch(new=16)
     graph = load(job(8, (900, 300)), tmp_path)
-    with pytest.raises(SelectionError, match="before=7: no tensor"):
-        hg.what_if(graph).batch(16, 7)
-    with pytest.raises(SelectionError, match="after=0"):
-        hg.what_if(graph).batch(0)
+    with pytest.raises(SelectionError, match=r"batch of 16 contradicts the shapes of inputs: by them.* is 8 "):
+        hg.what_if(graph).batch(16, 8)
+    with pytest.raises(SelectionError, match=r"batch\(16\) says the recorded batch; give the new one"):
+        hg.what_if(graph).batch(16)
+    with pytest.raises(SelectionError, match="no size is given"):
+        hg.what_if(graph).batch()
+    with pytest.raises(SelectionError, match="new=0"):
+        hg.what_if(graph).batch(new=0)
     with pytest.raises(SelectionError, match="another batch already"):
-        hg.what_if(graph).batch(16).batch(16)
+        hg.what_if(graph).batch(8, 16).batch(8, 16)
 
 
 def test_other_recordings_are_graphs_of_the_same_job(tmp_path: Path) -> None:
@@ -70,7 +74,7 @@ def test_other_recordings_are_graphs_of_the_same_job(tmp_path: Path) -> None:
         others.append(load(events, tmp_path / name))
     for other, message in zip(others, (r"also=: hardly any time", r"also=: .*record_shapes"), strict=True):
         with pytest.raises(SelectionError, match=message):
-            hg.what_if(graph, also=other).batch(16)
+            hg.what_if(graph, also=other).batch(new=16)
     for path in (str(tmp_path), [str(tmp_path)], 3):
         with pytest.raises(TypeError, match="takes graphs of other recordings"):
             hg.what_if(graph, also=path)  # type: ignore[arg-type]
@@ -78,8 +82,8 @@ def test_other_recordings_are_graphs_of_the_same_job(tmp_path: Path) -> None:
 
 def test_kernels_without_shapes_lie_between_unchanged_and_in_proportion(tmp_path: Path) -> None:
     events = [*job(8, (900, 300)), launch(60, 2, 3), kernel("gelu_kernel", 2050, 500, 3)]
-    outcome = hg.what_if(load(events, tmp_path)).batch(64).run()
+    outcome = hg.what_if(load(events, tmp_path)).batch(new=64).run()
     assert "29% is of no known shape" in outcome.notes[0]
-    unsure = hg.what_if(outcome.baseline).batch(64).state.unsure[0]
+    unsure = hg.what_if(outcome.baseline).batch(new=64).state.unsure[0]
     own = unsure.activities == outcome.baseline.activities.duration.tolist().index(500_000)
     assert float((unsure.high / unsure.low)[own][0]) == pytest.approx(8)

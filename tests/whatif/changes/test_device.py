@@ -105,7 +105,7 @@ def test_types_without_units_and_other_makers_are_said() -> None:
     assert "no units for bf16" in notes
     wider, narrow = (hg.what_if(graph).device(name).run() for name in ("MI300X", "H200"))
     assert "AMD" in " ".join(wider.notes)
-    assert wider.high / wider.low > 1.2 * narrow.high / narrow.low
+    assert wider.high / wider.low > 1.1 * narrow.high / narrow.low
 
 
 @pytest.mark.parametrize(
@@ -139,3 +139,12 @@ def test_kernels_on_another_makers_device_take_about_as_predicted(path: Path) ->
         predicted = hg.what_if(graph).device(name).run().graph
         took = [float(each.activities.duration[each.activities.on_device].sum()) for each in (predicted, other)]
         assert took[0] == pytest.approx(took[1], rel=0.25)
+
+
+def test_another_device_of_the_same_data_sheet_may_still_differ() -> None:
+    """The data sheets of MI210 and one die of MI250 agree; nobody measured either, so the interval is no point."""
+    outcome = hg.what_if(framed(device="MI210")).device("MI250").run()
+    assert outcome.speedup == 1
+    assert outcome.high / outcome.low > 1.3
+    same = hg.what_if(outcome.baseline).device("MI210").run()
+    assert same.low == same.high == 1

@@ -144,7 +144,7 @@ def test_what_a_refusal_proposes_works() -> None:
 
 def test_strong_scaling_shares_the_loader() -> None:
     job = hg.what_if(hg.load(DATA / "gpu_demo" / "before"))  # the loader takes two thirds of a step
-    shared, smaller = job.scale_ranks(4, strong=True).run(), job.batch(4).run()
+    shared, smaller = job.scale_ranks(4, strong=True).run(), job.batch(new=4).run()
     assert shared.speedup == pytest.approx(smaller.speedup, rel=0.02)
     assert shared.low < smaller.speedup < shared.high
     assert job.scale_ranks(tensor=4, strong=True, activations_mb=1).run().speedup < 1.1  # each loads the whole batch
