@@ -120,9 +120,15 @@ def shared(dag: Dag, threads: CoreUsers, shares: Shares) -> Array:
 
 
 def _read(dag: Dag) -> Dag:
-    offsets = (for_reading(each, np.int64) for each in dag[:2])
-    weights = (for_reading(each, np.int64) for each in dag[3:6])
-    return Dag(*offsets, for_reading(dag.target, np.int32), *weights, for_reading(dag.live, np.bool_))
+    return Dag(
+        for_reading(dag.in_offsets, np.int64),
+        for_reading(dag.out_offsets, np.int64),
+        for_reading(dag.target, np.int32),
+        for_reading(dag.lag, np.int64),
+        for_reading(dag.gap, np.int64),
+        for_reading(dag.head, np.int64),
+        for_reading(dag.live, np.bool_),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -137,7 +143,7 @@ def _simulate(dag: Dag, threads: CoreUsers, shares: Shares, recorded: Array, gap
     for edge in range(len(dag.lag)):
         if not dag.live[edge]:
             run.waiting[dag.target[edge]] -= 1
-    events = [(np.int64(0), np.int64(0), np.int64(0))]
+    events: list[Any] = [(np.int64(0), np.int64(0), np.int64(0))]
     events.pop()
     for vertex in range(vertices):
         if run.waiting[vertex] == 0:

@@ -11,7 +11,7 @@ HEAD, ONE, TWO, THREE = range(0, 8, 2)
 
 
 def job(lengths: list[int], gaps: list[int]) -> tuple[Dag, CoreUsers]:
-    """Return a thread that wakes three others, with the length of each activity and the gap before each of the three."""
+    """Return a thread that wakes three others, with the length of each activity and the gap before each of these."""
     source = np.array([HEAD, HEAD + 1, HEAD + 1, HEAD + 1, ONE, TWO, THREE])
     target = np.array([HEAD + 1, ONE, TWO, THREE, ONE + 1, TWO + 1, THREE + 1])
     order = np.lexsort((target, source))

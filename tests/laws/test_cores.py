@@ -39,7 +39,8 @@ def scheduled(branches: list[list[int]], head: int, cores: int) -> list[tuple[st
 def recorded(rows: list[tuple[str, str, int, int]], width: int) -> DependencyGraph:
     """Return the graph of a recording of such a job, which does not say who waited for a core."""
     table = pd.DataFrame(rows, columns=["name", "lane", "start_ns", "duration_ns"])
-    edges, last = [], {}
+    edges: list[tuple[int, int]] = []
+    last: dict[str, int] = {}
     for row, lane in enumerate(table["lane"]):
         if lane in last:
             edges.append((last[lane], row))
