@@ -15,7 +15,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
-__all__ = ["BLOCKS", "PAUSES", "RUNS", "Dag", "Shares", "Threads", "shared", "taken"]
+__all__ = ["BLOCKS", "PAUSES", "RUNS", "CoreUsers", "Dag", "Shares", "shared", "taken"]
 
 RUNS: Final = 0
 """A moment that its thread reaches with the core that it has, or that needs none."""
@@ -41,7 +41,7 @@ class Dag(NamedTuple):
     """Which edges constrain anything."""
 
 
-class Threads(NamedTuple):
+class CoreUsers(NamedTuple):
     """The threads that need cores."""
 
     host: Array
@@ -77,7 +77,7 @@ class Shares(NamedTuple):
     """Which ones went on though no core was free."""
 
 
-class _Run(NamedTuple):
+class _UnderWay(NamedTuple):
     """What is under way."""
 
     best: Array
@@ -100,7 +100,7 @@ class _Run(NamedTuple):
     """The gaps that are looked for; else nothing."""
 
 
-def taken(dag: Dag, threads: Threads, pause: Array, time: Array) -> Shares:
+def taken(dag: Dag, threads: CoreUsers, pause: Array, time: Array) -> Shares:
     """Return what the gaps of a recording are made of, given its times: who waited for a core, and how long.
 
     `pause` is how long each thread pauses by itself before a vertex, as far as that is known. It paused until the last
@@ -112,7 +112,7 @@ def taken(dag: Dag, threads: Threads, pause: Array, time: Array) -> Shares:
     return made
 
 
-def shared(dag: Dag, threads: Threads, shares: Shares) -> Array:
+def shared(dag: Dag, threads: CoreUsers, shares: Shares) -> Array:
     """Return the gap of each vertex, ns, if threads wait for cores in a job with other weights."""
     gap = dag.gap.astype(np.int64)
     _simulate(_read(dag), threads, shares, np.zeros(0, np.int64), gap)
@@ -120,16 +120,22 @@ def shared(dag: Dag, threads: Threads, shares: Shares) -> Array:
 
 
 def _read(dag: Dag) -> Dag:
-    offsets = (for_reading(each, np.int64) for each in dag[:2])
-    weights = (for_reading(each, np.int64) for each in dag[3:6])
-    return Dag(*offsets, for_reading(dag.target, np.int32), *weights, for_reading(dag.live, np.bool_))
+    return Dag(
+        for_reading(dag.in_offsets, np.int64),
+        for_reading(dag.out_offsets, np.int64),
+        for_reading(dag.target, np.int32),
+        for_reading(dag.lag, np.int64),
+        for_reading(dag.gap, np.int64),
+        for_reading(dag.head, np.int64),
+        for_reading(dag.live, np.bool_),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _simulate(dag: Dag, threads: Threads, shares: Shares, recorded: Array, gap: Array) -> None:
+def _simulate(dag: Dag, threads: CoreUsers, shares: Shares, recorded: Array, gap: Array) -> None:
     """Run the job: with `recorded` times, write the shares; without these, write the gaps."""
     vertices, hosts = len(dag.gap), len(threads.cores)
-    run = _Run(
+    run = _UnderWay(
         np.full(vertices, np.iinfo(np.int64).min // 2), np.diff(dag.in_offsets), threads.first.copy(),
         np.zeros(vertices, np.int64), np.zeros((hosts, threads.most), np.int64), np.zeros(hosts, np.int64),
         np.zeros(hosts, np.int64), recorded, gap,
@@ -137,7 +143,7 @@ def _simulate(dag: Dag, threads: Threads, shares: Shares, recorded: Array, gap: 
     for edge in range(len(dag.lag)):
         if not dag.live[edge]:
             run.waiting[dag.target[edge]] -= 1
-    events = [(np.int64(0), np.int64(0), np.int64(0))]
+    events: list[Any] = [(np.int64(0), np.int64(0), np.int64(0))]
     events.pop()
     for vertex in range(vertices):
         if run.waiting[vertex] == 0:
@@ -163,9 +169,9 @@ def _happen(  # noqa: PLR0913, PLR0917 - the state of a run
     now: int,
     vertex: int,
     dag: Dag,
-    threads: Threads,
+    threads: CoreUsers,
     shares: Shares,
-    run: _Run,
+    run: _UnderWay,
     events: Any,  # noqa: ANN401 - a heap
 ) -> None:
     """Let a vertex happen, and all that waits for nothing else."""
@@ -194,7 +200,7 @@ def _happen(  # noqa: PLR0913, PLR0917 - the state of a run
 
 
 @njit(no_cpython_wrapper=True)
-def _ready(vertex: int, dag: Dag, threads: Threads, shares: Shares, run: _Run, events: Any) -> None:  # noqa: ANN401
+def _ready(vertex: int, dag: Dag, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
     """Let a vertex happen in time, or ask for a core first."""
     best, place = run.best[vertex], np.int64(threads.place[vertex])
     if threads.kind[vertex] == RUNS or threads.host[vertex] < 0:
@@ -214,7 +220,7 @@ def _ready(vertex: int, dag: Dag, threads: Threads, shares: Shares, run: _Run, e
 
 
 @njit(no_cpython_wrapper=True)
-def _ask(now: int, vertex: int, threads: Threads, shares: Shares, run: _Run, events: Any) -> None:  # noqa: ANN401
+def _ask(now: int, vertex: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
     """Queue for a core, and take a free one."""
     host = threads.host[vertex]
     _pass_over(now, host, threads, shares, run)
@@ -230,30 +236,35 @@ def _ask(now: int, vertex: int, threads: Threads, shares: Shares, run: _Run, eve
 
 
 @njit(no_cpython_wrapper=True)
-def _serve(now: int, host: int, threads: Threads, shares: Shares, run: _Run, events: Any) -> None:  # noqa: ANN401
-    """Give the free cores of a host to the threads that wait longest."""
-    if run.busy[host] >= threads.cores[host]:
-        return
+def _serve(now: int, host: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
+    """Give the free cores of a host to the threads that wait longest.
+
+    In a recording, a thread that went on much later was not ready when a core was left to a thread behind it, or free.
+    """
     while run.busy[host] < threads.cores[host]:
         first = -1
         for i in range(run.queued[host]):
             vertex = run.queue[host, i]
             if len(run.recorded) and run.recorded[vertex] > now + threads.soon:
                 continue
-            if (
-                first < 0
-                or run.asked[vertex] < run.asked[first]
-                or (run.asked[vertex] == run.asked[first] and threads.place[vertex] < threads.place[first])
-            ):
+            if first < 0 or _is_before(vertex, first, threads, run):
                 first = vertex
+        _not_ready(now, host, first, threads, shares, run)
         if first < 0:
             break
         _get(now, first, threads, shares, run, events)
-    _not_ready(now, host, now + threads.soon + 1, shares, run)
 
 
 @njit(no_cpython_wrapper=True)
-def _give(now: int, host: int, threads: Threads, shares: Shares, run: _Run, events: Any) -> None:  # noqa: ANN401
+def _is_before(one: int, other: int, threads: CoreUsers, run: _UnderWay) -> bool:
+    """Return whether the thread of one vertex has waited longer for a core than that of another one."""
+    if run.asked[one] != run.asked[other]:
+        return bool(run.asked[one] < run.asked[other])
+    return bool(threads.place[one] < threads.place[other])
+
+
+@njit(no_cpython_wrapper=True)
+def _give(now: int, host: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
     """Give a core back."""
     _pass_over(now, host, threads, shares, run)
     run.busy[host] -= 1
@@ -261,26 +272,26 @@ def _give(now: int, host: int, threads: Threads, shares: Shares, run: _Run, even
 
 
 @njit(no_cpython_wrapper=True)
-def _pass_over(now: int, host: int, threads: Threads, shares: Shares, run: _Run) -> None:
+def _pass_over(now: int, host: int, threads: CoreUsers, shares: Shares, run: _UnderWay) -> None:
     """Let all threads that did not take a core, though one was free until now, be ready from now on."""
     if run.busy[host] < threads.cores[host]:
-        _not_ready(now, host, now, shares, run)
+        _not_ready(now, host, -1, threads, shares, run)
 
 
 @njit(no_cpython_wrapper=True)
-def _not_ready(now: int, host: int, until: int, shares: Shares, run: _Run) -> None:
-    """Let threads that went on after a moment be ready from now on."""
+def _not_ready(now: int, host: int, first: int, threads: CoreUsers, shares: Shares, run: _UnderWay) -> None:
+    """Let threads that have waited longer than that of a vertex (all for -1) be ready from now on, as recorded."""
     if len(run.recorded) == 0:
         return
     for i in range(run.queued[host]):
         vertex = run.queue[host, i]
-        if run.recorded[vertex] >= until and now > run.asked[vertex]:
+        if now > run.asked[vertex] and (first < 0 or _is_before(vertex, first, threads, run)):
             run.asked[vertex] = now
             shares.pause[vertex] = now - run.best[vertex]
 
 
 @njit(no_cpython_wrapper=True)
-def _get(now: int, vertex: int, threads: Threads, shares: Shares, run: _Run, events: Any) -> None:  # noqa: ANN401
+def _get(now: int, vertex: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
     """Let a thread have a core from now on."""
     host = threads.host[vertex]
     for i in range(run.queued[host]):
@@ -304,6 +315,6 @@ def _get(now: int, vertex: int, threads: Threads, shares: Shares, run: _Run, eve
 
 
 @njit(no_cpython_wrapper=True)
-def _in_queue(vertex: int, host: int, run: _Run) -> bool:
+def _in_queue(vertex: int, host: int, run: _UnderWay) -> bool:
     """Return whether a vertex waits for a core."""
     return vertex in run.queue[host, : run.queued[host]]

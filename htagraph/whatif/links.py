@@ -60,13 +60,13 @@ class Assumed:
 
     @property
     def may_share(self) -> bool:
-        """Whether times depend on what else runs: transfers slow each other down, or threads wait for cores."""
+        """Whether transfers slow each other down, or threads wait for cores, so that a replay alone has no times."""
         by_links = self.sharing is not Sharing.NONE and bool(link_transfers(self.state.graph))
         return by_links or cores_of(self.state.graph) is not None
 
     @property
     def shared(self) -> State:
-        """The weights with the transfer times and waits for cores that follow, and a note where transfers differ."""
+        """The weights with predicted transfer times and waits for cores, and a note on changed transfers."""
         return with_cores(self._shared)
 
     @property

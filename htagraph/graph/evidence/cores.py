@@ -14,19 +14,17 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
-    from htagraph.core.shared_cores import Dag, Shares, Threads
+    from htagraph.core.shared_cores import CoreUsers, Dag, Shares
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Cores", "cores_of", "dag_of"]
 
-_WAKES = (EdgeKind.THREAD, EdgeKind.DATALOADER, EdgeKind.USER, *TRANSFERS)
-"""Kinds of edges for which a host thread blocks."""
 _PLENTY = 1 << 30
 """Cores of a host on which no thread waits for one. It is a mark: no result depends on its size."""
 _NEVER = -(1 << 59)
@@ -37,7 +35,7 @@ _NEVER = -(1 << 59)
 class Cores:
     """Hosts whose threads waited for cores in the recording."""
 
-    threads: Threads
+    threads: CoreUsers
     shares: Shares
 
 
@@ -66,7 +64,7 @@ def cores_of(graph: DependencyGraph) -> Cores | None:
     return Cores(threads, shares if short.all() else shared_cores.taken(dag_of(graph), threads, pause, graph.time))
 
 
-def _were_short(graph: DependencyGraph, threads: Threads, shares: Shares, host: int) -> bool:
+def _were_short(graph: DependencyGraph, threads: CoreUsers, shares: Shares, host: int) -> bool:
     """Return whether threads of a host waited for cores: often, for long in all, and went on once one was free."""
     own = threads.host == host
     waited = own & (shares.wait >= LIMITS.turn_ns)
@@ -93,9 +91,9 @@ def dag_of(
     )  # fmt: skip
 
 
-def _threads(graph: DependencyGraph) -> tuple[Threads, Ints]:
+def _threads(graph: DependencyGraph) -> tuple[CoreUsers, Ints]:
     """Return the threads of all hosts, and for how long each pauses by itself before each vertex, at most, ns."""
-    from htagraph.core.shared_cores import BLOCKS, PAUSES, Threads
+    from htagraph.core.shared_cores import BLOCKS, PAUSES, CoreUsers
 
     acts, edges, time = graph.activities, graph.edges, graph.time
     host = _hosts(graph)
@@ -109,7 +107,7 @@ def _threads(graph: DependencyGraph) -> tuple[Threads, Ints]:
     first = host >= 0
     first[behind] = False
     kind, pause = np.zeros(graph.vertex_count, np.int8), np.zeros(graph.vertex_count, np.int64)
-    wakes = np.flatnonzero(of_kinds(edges.kind, _WAKES) & (host[edges.target] >= 0))
+    wakes = np.flatnonzero(of_kinds(edges.kind, (*edges_with("threads"), *TRANSFERS)) & (host[edges.target] >= 0))
     wakes = wakes[acts.lane[edges.source[wakes] >> 1] != acts.lane[edges.target[wakes] >> 1]]
     woken = marked(edges.target[wakes], graph.vertex_count)
     allowed = np.full(graph.vertex_count, np.iinfo(np.int64).min)
@@ -123,7 +121,7 @@ def _threads(graph: DependencyGraph) -> tuple[Threads, Ints]:
     kind[first & woken] = BLOCKS
     by_time = np.argsort(time, kind="stable")
     cores = np.zeros(host.max(initial=-1) + 1, np.int64)
-    return Threads(
+    return CoreUsers(
         host,
         kind,
         then,
@@ -139,7 +137,7 @@ def _threads(graph: DependencyGraph) -> tuple[Threads, Ints]:
 def _hosts(graph: DependencyGraph) -> Array:
     """Return for each vertex the number of the host on whose cores its thread runs; -1 for none.
 
-    Threads of a backend's communication mostly wait.
+    CoreUsers of a backend's communication mostly wait.
     """
     acts = graph.activities
     known = hosts_of(graph.traces)
@@ -170,7 +168,7 @@ def _usual_pauses(graph: DependencyGraph, order: Array) -> tuple[Ints, Mask]:
     return usual, (usual >= LIMITS.python_ns) | late
 
 
-def _at_work(graph: DependencyGraph, threads: Threads, host: int) -> tuple[Ints, Ints]:
+def _at_work(graph: DependencyGraph, threads: CoreUsers, host: int) -> tuple[Ints, Ints]:
     """Return when stretches begin and end in which a thread of a host has a core, ns, each sorted."""
     from htagraph.core.shared_cores import BLOCKS, PAUSES
 
