@@ -1,16 +1,19 @@
 """Where one thread waits for another, the other may wait for it in turn: a queue that is full, a store, a rendezvous.
 
-A recording in which the one was always slower shows half of such a meeting. The other half is known but for how far the
-two may be apart: take k waits for item k, and item k waits until item k - capacity was taken. The recording bounds the
-capacity from below only (nobody waited in it), so that this is a reading, with the least capacity that the recorded
-times allow, and no fact.
+A recording in which one thread was always slower shows half of a meeting like this. The other half is known but for how
+far the two may be apart: take k waits for item k, and item k waits until item k - capacity was taken. The recording
+bounds the capacity from below only (nobody waited in it), so that this is a reading, with the least capacity that the
+recorded times allow, and no fact.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
-from htagraph.core.arrays import Array, coded, joined, looked_up, marked
+from htagraph.core.arrays import Array, Mask, coded, joined, looked_up, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -20,92 +23,208 @@ from htagraph.queries.weights import of_kind
 __all__ = ["meets"]
 
 
+class _HandOff(NamedTuple):
+    """Moments at which a thread is given work by another one."""
+
+    source: Array
+    """The moment at which the giver hands the work over."""
+    target: Array
+    """The moment at which the taker goes on with the work."""
+    done: Array
+    """The moment at which the taker is done with the work."""
+    asks: Array
+    """The moment at which the giver may wait for the taker."""
+
+    def take(self, rows: Array) -> _HandOff:
+        """Return the given rows."""
+        return _HandOff(
+            self.source[rows],
+            self.target[rows],
+            self.done[rows],
+            self.asks[rows],
+        )
+
+
 @once
 def meets(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return waits in turn: (the moment at which a thread is done with what it was given, who may wait for that).
+    """Return waits in turn: (the moment at which a taker is done with given work, the giver's moment that may wait).
 
-    What a thread was given is done when it next waits, or with its last record.
+    Given work is done when the taker next waits, or with its last record.
     """
     rows = _given(graph)
     if not len(rows):
         return rows, rows
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    source, target = edges.source[rows].astype(np.int64), edges.target[rows].astype(np.int64)
-    done, asks = _done(graph, target), _next_ask(graph, source)
-    group = coded(acts.lane[source >> 1], _purpose(graph, source >> 1), _purpose(graph, target >> 1))
-    parts = []
-    for each in range(int(group.max()) + 1):
-        own = np.flatnonzero(group == each)
-        own = own[np.argsort(time[target[own]], kind="stable")]
-        regular = len(np.unique(source[own])) >= LIMITS.often and not _waits_back(graph, source[own], target[own])
-        shift = _least_shift(time[done[own]], time[asks[own]]) if regular else 0
-        if shift:
-            known = time[done[own[:-shift]]] <= time[asks[own[shift:]]]
-            parts.append((done[own[:-shift]][known], asks[own[shift:]][known]))
-    before, then = joined(parts, 2)
+    source = graph.edges.source[rows].astype(np.int64)
+    target = graph.edges.target[rows].astype(np.int64)
+    given = _HandOff(
+        source,
+        target,
+        _done(graph, target),
+        _next_ask(graph, source),
+    )
+    before, then = joined(_waits_in_turn(graph, given), 2)
     return before, then
+
+
+def _waits_in_turn(
+    graph: DependencyGraph,
+    given: _HandOff,
+) -> Iterator[tuple[Array, Array]]:
+    """Yield the pairs of moments that `meets` returns, by giver and by the purpose of the work on either side.
+
+    Args:
+        graph: the graph.
+        given: all work that one thread gave to another.
+    """
+    time = graph.time
+    giver = given.source >> 1
+    group = coded(
+        graph.activities.lane[giver],
+        _purpose(graph, giver),
+        _purpose(graph, given.target >> 1),
+    )
+    for number in range(int(group.max()) + 1):
+        rounds = given.take(group == number)
+        by_target = np.argsort(time[rounds.target], kind="stable")
+        rounds = rounds.take(by_target)
+        shift = _shift(graph, rounds)
+        if not shift:
+            continue
+        done = rounds.done[:-shift]
+        asks = rounds.asks[shift:]
+        was_over = time[done] <= time[asks]
+        yield done[was_over], asks[was_over]
+
+
+def _shift(graph: DependencyGraph, rounds: _HandOff) -> int:
+    """Return by how many rounds the taker is behind, 0 if the giver waits already or the rounds are too few.
+
+    Args:
+        graph: the graph.
+        rounds: work of one purpose that one thread gave, by time.
+    """
+    if len(np.unique(rounds.source)) < LIMITS.often:
+        return 0
+    if _waits_back(graph, rounds):
+        return 0
+    done_ns = graph.time[rounds.done]
+    asks_ns = graph.time[rounds.asks]
+    return _least_shift(done_ns, asks_ns)
 
 
 def _given(graph: DependencyGraph) -> Array:
     """Return the edges by which a host thread goes on right behind a moment of another one that never waits for it."""
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & (edges.provenance == Provenance.INFERRED))
-    first, then = edges.source[rows] >> 1, edges.target[rows] >> 1
-    takes_part = graph.awake & ~acts.on_device & (acts.kind != ActivityKind.HOST_COMMUNICATION)
-    apart = (acts.lane[first] != acts.lane[then]) & takes_part[first] & takes_part[then]
-    near = time[edges.target[rows]] - time[edges.source[rows]] <= LIMITS.turn_ns
-    return rows[apart & near].astype(np.int64)
+    acts = graph.activities
+    edges = graph.edges
+    is_inferred = edges.provenance == Provenance.INFERRED
+    rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & is_inferred)
+    source = edges.source[rows]
+    target = edges.target[rows]
+    giver = source >> 1
+    taker = target >> 1
+    is_communication = acts.kind == ActivityKind.HOST_COMMUNICATION
+    takes_part = graph.awake & ~acts.on_device & ~is_communication
+    take_part = takes_part[giver] & takes_part[taker]
+    is_apart = acts.lane[giver] != acts.lane[taker]
+    is_near = graph.time[target] - graph.time[source] <= LIMITS.turn_ns
+    return rows[is_apart & take_part & is_near].astype(np.int64)
 
 
 def _purpose(graph: DependencyGraph, rows: Array) -> Array:
     """Return the names of activities; steps have one name."""
     acts = graph.activities
-    return np.where(acts.kind[rows] == ActivityKind.STEP, -1, acts.name[rows])
+    is_step = acts.kind[rows] == ActivityKind.STEP
+    return np.where(is_step, -1, acts.name[rows])
 
 
-def _waits_back(graph: DependencyGraph, source: Array, target: Array) -> bool:
-    """Return whether the thread of some moments is known to wait for the threads of others."""
-    lane, edges = graph.activities.lane, graph.edges
-    rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & (edges.confidence >= Confidence.EVEN))
-    back = np.isin(lane[edges.source[rows] >> 1], lane[target >> 1])
-    return bool((back & np.isin(lane[edges.target[rows] >> 1], lane[source >> 1])).any())
+def _waits_back(graph: DependencyGraph, rounds: _HandOff) -> bool:
+    """Return whether the giver is known to wait for one of the takers."""
+    lane = graph.activities.lane
+    edges = graph.edges
+    is_sure = edges.confidence >= Confidence.EVEN
+    rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & is_sure)
+    from_lane = lane[edges.source[rows] >> 1]
+    to_lane = lane[edges.target[rows] >> 1]
+    from_taker = np.isin(from_lane, lane[rounds.target >> 1])
+    to_giver = np.isin(to_lane, lane[rounds.source >> 1])
+    return bool((from_taker & to_giver).any())
 
 
 def _done(graph: DependencyGraph, target: Array) -> Array:
     """Return for each moment the last one of its thread before the thread next waits for another one."""
-    acts, edges = graph.activities, graph.edges
-    lanes = marked(acts.lane[target >> 1], len(graph.lanes) + 1)
-    host = np.flatnonzero(lanes[acts.lane] & graph.awake)
+    lane = graph.activities.lane
+    lanes = marked(lane[target >> 1], len(graph.lanes) + 1)
+    vertex = _moments(graph, lanes)
+    number = _by_lane(graph, vertex)
+    number_of_target = _by_lane(graph, target)
+    next_wait = _next_wait(graph, lanes, number_of_target)
+    changes_lane = np.flatnonzero(np.diff(lane[vertex >> 1]))
+    last_of_lane = number[np.append(changes_lane, len(vertex) - 1)]
+    lane_place = np.searchsorted(last_of_lane, number_of_target)
+    until = np.minimum(next_wait, last_of_lane[lane_place] + 1)
+    return vertex[np.searchsorted(number, until) - 1]
+
+
+def _moments(graph: DependencyGraph, lanes: Mask) -> Array:
+    """Return the moments of the host threads on some lanes, by thread, then by time."""
+    host = np.flatnonzero(lanes[graph.activities.lane] & graph.awake)
     vertex = np.concatenate((2 * host, 2 * host + 1))
-    vertex = vertex[np.argsort(_by_lane(graph, vertex), kind="stable")]
-    place = _by_lane(graph, vertex)
-    waits = edges.target[of_kind(graph, EdgeKind.THREAD)].astype(np.int64)
-    waits = np.unique(_by_lane(graph, waits[lanes[acts.lane[waits >> 1]]]))
-    until = np.append(waits, np.iinfo(np.int64).max)[np.searchsorted(waits, _by_lane(graph, target), "right")]
-    last = place[np.append(np.flatnonzero(np.diff(acts.lane[vertex >> 1])), len(vertex) - 1)]
-    until = np.minimum(until, last[np.searchsorted(last, _by_lane(graph, target))] + 1)
-    return vertex[np.searchsorted(place, until) - 1]
+    order = np.argsort(_by_lane(graph, vertex), kind="stable")
+    return vertex[order]
+
+
+def _next_wait(
+    graph: DependencyGraph,
+    lanes: Mask,
+    number: Array,
+) -> Array:
+    """Return the first wait behind each moment, the largest number if there is none.
+
+    Args:
+        graph: the graph.
+        lanes: for each lane, whether its waits count.
+        number: the moments, as numbers of `_by_lane`, like the waits that are returned.
+    """
+    is_thread = of_kind(graph, EdgeKind.THREAD)
+    waits = graph.edges.target[is_thread].astype(np.int64)
+    on_lanes = lanes[graph.activities.lane[waits >> 1]]
+    number_of_wait = np.unique(_by_lane(graph, waits[on_lanes]))
+    place = np.searchsorted(number_of_wait, number, "right")
+    never = np.iinfo(np.int64).max
+    return np.append(number_of_wait, never)[place]
 
 
 def _by_lane(graph: DependencyGraph, vertex: Array) -> Array:
     """Return numbers that order moments by thread, then by time."""
     stride = int(np.ptp(graph.time)) + 1
-    return graph.activities.lane[vertex >> 1].astype(np.int64) * stride + graph.time[vertex] - graph.time.min()
+    lane = graph.activities.lane[vertex >> 1].astype(np.int64)
+    return lane * stride + graph.time[vertex] - graph.time.min()
 
 
 def _next_ask(graph: DependencyGraph, source: Array) -> Array:
     """Return for each moment that handed something over which one may wait: behind an operator, the next one."""
-    acts, edges = graph.activities, graph.edges
-    order = np.flatnonzero(of_kind(graph, EdgeKind.HOST_ORDER, EdgeKind.BODY, EdgeKind.DATALOADER))
-    order = order[np.argsort(edges.source[order], kind="stable")]
-    behind = looked_up(edges.source[order].astype(np.int64), edges.target[order].astype(np.int64), source)
-    works = (source & 1 == 1) & (acts.kind[source >> 1] == ActivityKind.OP) & (behind >= 0)
-    return np.where(works, behind, source)
+    edges = graph.edges
+    is_order = of_kind(graph, EdgeKind.HOST_ORDER, EdgeKind.BODY, EdgeKind.DATALOADER)
+    rows = np.flatnonzero(is_order)
+    rows = rows[np.argsort(edges.source[rows], kind="stable")]
+    moment = edges.source[rows].astype(np.int64)
+    next_moment = edges.target[rows].astype(np.int64)
+    behind = looked_up(moment, next_moment, source)
+    is_operator = graph.activities.kind[source >> 1] == ActivityKind.OP
+    is_end = source & 1 == 1
+    return np.where(is_end & is_operator & (behind >= 0), behind, source)
 
 
 def _least_shift(done: Array, asks: Array) -> int:
-    """Return by how many rounds the one is behind the other at least, 0 if that grows; times are in ns, by round."""
-    for shift in range(1, min(LIMITS.in_a_row, len(done) - LIMITS.often) + 1):
-        if (done[:-shift] <= asks[shift:]).mean() >= LIMITS.nearly_all:
+    """Return by how many rounds the taker is behind the giver at least, 0 if that grows.
+
+    Args:
+        done: when the taker was done with each round, ns.
+        asks: when the giver asked for each round, ns.
+    """
+    most = min(LIMITS.in_a_row, len(done) - LIMITS.often)
+    for shift in range(1, most + 1):
+        is_over = done[:-shift] <= asks[shift:]
+        if is_over.mean() >= LIMITS.nearly_all:
             return shift
     return 0

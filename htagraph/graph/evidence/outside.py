@@ -4,7 +4,7 @@ Nothing in the recording ends when such a wait ends, so that no name and no id c
 stretches that make up for the work before them. A thread that works by itself at a steady pace looks the same, where
 its work is steady too: predictions are made with these edges and without.
 
-Where a thread waits for each item that is made elsewhere, by worker processes of a data loader or by others, one item
+Where a thread waits for each item that is made elsewhere, by workers of a data loader or by another process, one item
 takes the time between two waits, which is longer than the wait itself: the makers go on while the thread computes.
 """
 
@@ -33,40 +33,77 @@ class Outside(NamedTuple):
     waits: Array
     """The stretches that waited."""
     fetch: Ints
-    """What each of `waits` would have taken if nothing had to be waited for, ns."""
+    """How long each of `waits` would have taken if nothing had to be waited for, ns."""
     paces: Edges
     """The edges from the end of the last wait before to that of each wait."""
 
 
 def outside(job: RecordedJob) -> Outside:
-    """Return the waits of a job for what was not recorded."""
-    acts, (source, target, _) = job.activities, job.slices
+    """Return the waits of a job for work that was not recorded."""
+    source, target, _ = job.slices
     region = outside_waits(job)
     items = np.flatnonzero(region >= 0)
-    items = items[np.argsort(job.moment(source[items]), kind="stable")]
-    names = (unnumbered_names(acts, rows) for rows in (region[items], target[items] >> 1))
+    by_start = np.argsort(job.moment(source[items]), kind="stable")
+    items = items[by_start]
     none = np.zeros(0, np.int64)
-    fetches, edges = [], [paces(job, none, none, none, Confidence.COUNTED)[1]]
-    for site in grouped(mixed(acts.lane[region[items]], *names)):
+    no_pace = paces(job, none, none, none, Confidence.COUNTED)
+    edges = [no_pace[1]]
+    fetches: list[tuple[Array, Array]] = []
+    for site in grouped(_sites(job, region[items], target[items] >> 1)):
         rows = items[site]
         lasts = job.moment(target[rows]) - job.moment(source[rows])
-        waited, of_site = paces(job, target[rows], lasts, region[rows].astype(np.int64), Confidence.COUNTED)
-        fetches.append((rows[waited], np.minimum(fetch_ns(lasts, waited), lasts[waited])))
-        edges.append(of_site)
-    waits, fetch = joined(fetches, 2)
-    return Outside(region, waits, fetch, Edges.concatenate(edges))
+        waited, edges_of_site = paces(
+            job,
+            target[rows],
+            lasts,
+            region[rows].astype(np.int64),
+            Confidence.COUNTED,
+        )
+        fetch = np.minimum(fetch_ns(lasts, waited), lasts[waited])
+        fetches.append((rows[waited], fetch))
+        edges.append(edges_of_site)
+    waits, fetch_of_waits = joined(fetches, 2)
+    return Outside(
+        region,
+        waits,
+        fetch_of_waits,
+        Edges.concatenate(edges),
+    )
+
+
+def _sites(job: RecordedJob, region: Array, behind: Array) -> Array:
+    """Return a number per wait, equal for waits of one thread between activities of the same names.
+
+    Args:
+        job: the job.
+        region: the region in which each wait is.
+        behind: the activity behind each wait.
+    """
+    acts = job.activities
+    return mixed(
+        acts.lane[region],
+        unnumbered_names(acts, region),
+        unnumbered_names(acts, behind),
+    )
 
 
 def fetch_ns(lasts: Array, waited: Mask) -> int:
-    """Return what it takes to fetch an item that is ready, ns: the median of those that nobody waited for."""
-    ready = lasts[~waited & (lasts < 2 * LIMITS.turn_ns)]
+    """Return how long it takes to fetch an item that is ready, ns: the median of the items that nobody waited for."""
+    is_short = lasts < 2 * LIMITS.turn_ns
+    ready = lasts[~waited & is_short]
     return int(np.median(ready)) if len(ready) else LIMITS.turn_ns
 
 
-def paces(job: RecordedJob, resumes: Array, lasts: Array, region: Array, confidence: Confidence) -> tuple[Mask, Edges]:
+def paces(
+    job: RecordedJob,
+    resumes: Array,
+    lasts: Array,
+    region: Array,
+    confidence: Confidence,
+) -> tuple[Mask, Edges]:
     """Return (which items made elsewhere were waited for, an edge to the end of each of these waits).
 
-    Its lag is the time between two of these ends: what it took to make the items in between.
+    Its lag is the time between two of these ends: how long it took to make the items in between.
 
     Args:
         job: the job.
@@ -77,17 +114,58 @@ def paces(job: RecordedJob, resumes: Array, lasts: Array, region: Array, confide
     """
     ends = job.moment(resumes)
     waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
-    workers = _workers(ends, waited)
-    apart = np.diff(waited, prepend=waited[:1] - workers)
-    before = waited - np.clip(apart, workers, LIMITS.ahead * workers)
-    waited, before = waited[before >= 0], before[before >= 0]
+    before = _waits_before(waited, _workers(ends, waited))
+    has_before = before >= 0
+    waited = waited[has_before]
+    before = before[has_before]
+    if not _is_steady(ends, lasts, waited, before):
+        waited = waited[:0]
+        before = before[:0]
+    edges = Edges.of(
+        resumes[before],
+        resumes[waited],
+        ends[waited] - ends[before],
+        EdgeKind.DATALOADER,
+        Provenance.INFERRED,
+        confidence=confidence,
+        activity=region[waited],
+    )
+    was_waited_for = np.isin(np.arange(len(ends)), waited)
+    return was_waited_for, edges
+
+
+def _waits_before(waited: Array, workers: int) -> Array:
+    """Return for each wait the item from whose end the time of its own item counts; below 0 if it was not recorded.
+
+    Args:
+        waited: the items for which a thread waited.
+        workers: how many workers take turns.
+    """
+    before_first = waited[:1] - workers
+    apart = np.diff(waited, prepend=before_first)
+    return waited - np.clip(apart, workers, LIMITS.ahead * workers)
+
+
+def _is_steady(
+    ends: Array,
+    lasts: Array,
+    waited: Array,
+    before: Array,
+) -> bool:
+    """Return whether the time per item varies less than the waits do, or the waits are too few to tell.
+
+    Args:
+        ends: when the thread had each item, ns.
+        lasts: how long it waited for each item, ns.
+        waited: the items for which it waited.
+        before: for each of these, the item from whose end the time counts.
+    """
+    if len(waited) <= LIMITS.several:
+        return True
     lag = ends[waited] - ends[before]
-    pace = lag[1:] / (waited - before)[1:]
-    if len(waited) > LIMITS.several and _spread(pace) > LIMITS.steady * _spread(lasts[waited[1:]]):
-        waited, before, lag = waited[:0], before[:0], lag[:0]
-    kinds = EdgeKind.DATALOADER, Provenance.INFERRED
-    edges = Edges.of(resumes[before], resumes[waited], lag, *kinds, confidence=confidence, activity=region[waited])
-    return np.isin(np.arange(len(ends)), waited), edges
+    items = waited - before
+    pace = lag[1:] / items[1:]
+    return _spread(pace) <= LIMITS.steady * _spread(lasts[waited[1:]])
 
 
 def _workers(ends: Array, waited: Array) -> int:
@@ -100,16 +178,19 @@ def _workers(ends: Array, waited: Array) -> int:
     usual = int(np.median(apart)) if len(apart) else 1
     if np.count_nonzero(apart == usual) >= LIMITS.typical * len(apart):
         return usual  # one wait for a batch of each worker
-    spreads = {}
+    spreads: dict[int, float] = {}
     for count in range(1, LIMITS.in_a_row + 1):
-        own = waited[waited >= waited[0] + count]
-        if len(own) < LIMITS.several - 1:
+        later = waited[waited >= waited[0] + count]
+        if len(later) < LIMITS.several - 1:
             break
-        spreads[count] = _spread(ends[own] - ends[own - count])
-    best = min(spreads, key=lambda count: spreads[count], default=1)
-    return best if spreads and spreads[best] < LIMITS.most * spreads[1] else 1
+        spreads[count] = _spread(ends[later] - ends[later - count])
+    if not spreads:
+        return 1
+    best = min(spreads, key=lambda count: spreads[count])
+    return best if spreads[best] < LIMITS.most * spreads[1] else 1
 
 
 def _spread(values: Array) -> float:
     """Return the mean distance of values from their median."""
-    return float(np.mean(np.abs(values - np.median(values))))
+    distance = np.abs(values - np.median(values))
+    return float(np.mean(distance))

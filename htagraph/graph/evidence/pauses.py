@@ -1,9 +1,9 @@
 """Pauses of host threads that end right behind work of another thread of their process: each waits for that work.
 
 A pause is a stretch of a thread in which no operator runs: between two operators, or inside a region in which nothing
-else was recorded (`wait_for_writer`). What waits for whom is a matter of what the program does there, not of the thread
-on which it happened: a thread per snapshot, a future per batch and the threads of a pool never repeat on one thread. So
-pauses are compared by their *role*, the names around them, and what they may wait for by the names of the work that
+else was recorded (`wait_for_writer`). Who waits for whom is a matter of the program, not of the thread on which the
+wait happened: a thread per snapshot, a future per batch and the threads of a pool never repeat on one thread. So pauses
+are compared by their *role*, the names around them, and the work that they may wait for by the names of the work that
 ends before them. A wait of a role that did not bind, because the work was over by then, is found by counting.
 """
 
@@ -33,7 +33,6 @@ class _Pauses(NamedTuple):
 
     target: Array
     """The vertex behind each."""
-    lane: Array
     begin: Ints
     """When each begins, ns."""
     end: Ints
@@ -44,47 +43,118 @@ class _Pauses(NamedTuple):
     """Which are long, and not explained yet."""
 
     def of_role(self, rows: Array) -> _Pauses:
-        """Return some of them."""
-        times = self.begin[rows], self.end[rows]
-        return _Pauses(self.target[rows], self.lane[rows], *times, self.role[rows], self.waits[rows])
+        """Return the pauses of the given rows."""
+        return _Pauses(
+            self.target[rows],
+            self.begin[rows],
+            self.end[rows],
+            self.role[rows],
+            self.waits[rows],
+        )
 
 
-def pauses(job: RecordedJob, threads: Sequence[HostThread], known: Edges) -> HandOvers:
+class _Releaser(NamedTuple):
+    """Work of one name that may release the pauses of a role."""
+
+    delay_ns: float
+    """How long after the end of the work the pauses end, the median."""
+    confidence: int
+    """How surely the work releases the pauses, percent."""
+    made: Ends
+    """The ends of all work of this name."""
+    woken: Array
+    """The pauses that the work releases, by their row in the role."""
+    by: Array
+    """The end, of `made`, that releases each of these pauses."""
+
+    def rank(self) -> tuple[int, float]:
+        """Return a key that is larger for a likelier releaser: more pauses, then less delay."""
+        return len(self.woken), -self.delay_ns
+
+
+def pauses(
+    job: RecordedJob,
+    threads: Sequence[HostThread],
+    known: Edges,
+) -> HandOvers:
     """Return who waits in pauses of a rank's threads for the work of which other thread.
 
-    `known` are the edges between threads that are known already; pauses in which one of them ends are explained.
+    Args:
+        job: the job.
+        threads: the threads of one rank.
+        known: the edges between threads that are known already; pauses in which one of the edges ends are explained.
     """
-    parts: list[HandOvers] = []
+    of_roles: list[HandOvers] = []
     if len(threads) > 1:
         lanes = marked([thread.lane for thread in threads], len(job.lanes) + 1)
-        found = _pauses(job, threads, lanes, known)
+        idle = _pauses(job, lanes, known)
         works = works_of(job, threads, lanes)
         made = Ends.of(works, job.moment(2 * works + 1))
         names = what_of(job, made.row), job.activities.name[made.row]
-        for rows in grouped(found.role):
-            role = found.of_role(rows)
+        for rows in grouped(idle.role):
+            role = idle.of_role(rows)
             if np.count_nonzero(role.waits) >= LIMITS.often:
-                parts += _waits(job, role, made, names)
-    source, target, confidence = joined(parts, 3)
-    return source, target, confidence
+                of_roles += _waits(role, made, names)
+    source, target, sure = joined(of_roles, 3)
+    return source, target, sure
 
 
-def _pauses(job: RecordedJob, threads: Sequence[HostThread], lanes: Mask, known: Edges) -> _Pauses:
+def _pauses(job: RecordedJob, lanes: Mask, known: Edges) -> _Pauses:
+    """Return the pauses of the threads on some lanes."""
+    source_of_slice, target_of_slice, _ = job.slices
+    idle = _idle_slices(job, lanes)
+    by_end = np.argsort(job.moment(target_of_slice[idle]), kind="stable")
+    idle = idle[by_end]
+    source = source_of_slice[idle].astype(np.int64)
+    target = target_of_slice[idle].astype(np.int64)
+    begin = job.moment(source)
+    end = job.moment(target)
+    is_long = end - begin >= LIMITS.turn_ns
+    return _Pauses(
+        target,
+        begin,
+        end,
+        mixed(places(job, source), places(job, target)),
+        is_long & ~_explained(job, target, begin, end, known),
+    )
+
+
+def _idle_slices(job: RecordedJob, lanes: Mask) -> Array:
+    """Return the slices of `RecordedJob.slices` in which a thread runs no operator and waits for no other process."""
     acts = job.activities
-    source, target, owner = job.slices
-    own = np.flatnonzero(lanes[acts.lane[source >> 1]] & (job.loaders < 0) & (job.outside.region < 0))
-    own = own[(owner[own] < 0) | of_kinds(acts.kind[owner[own]], (*ANNOTATIONS, ActivityKind.PYTHON))]
-    source, target = source[own].astype(np.int64), target[own].astype(np.int64)
-    begin, end = job.moment(source), job.moment(target)
-    order = np.argsort(end, kind="stable")
-    source, target, begin, end = (each[order] for each in (source, target, begin, end))
-    lane = acts.lane[target >> 1]
-    sure = known.target[known.confidence >= Confidence.EVEN].astype(np.int64)
+    source, _, owner = job.slices
+    on_thread = lanes[acts.lane[source >> 1]]
+    waits_outside = (job.loaders >= 0) | (job.outside.region >= 0)
+    slices = np.flatnonzero(on_thread & ~waits_outside)
+    owner = owner[slices]
+    is_region = of_kinds(acts.kind[owner], (*ANNOTATIONS, ActivityKind.PYTHON))
+    return slices[(owner < 0) | is_region]
+
+
+def _explained(
+    job: RecordedJob,
+    target: Array,
+    begin: Ints,
+    end: Ints,
+    known: Edges,
+) -> Mask:
+    """Return in which pauses a known edge ends that is sure enough.
+
+    Args:
+        job: the job.
+        target: the vertex behind each pause.
+        begin: when each pause begins, ns.
+        end: when each pause ends, ns.
+        known: the edges between threads that are known.
+    """
+    acts = job.activities
+    is_sure = known.confidence >= Confidence.EVEN
+    sure = known.target[is_sure].astype(np.int64)
     reached = np.sort(lane_moments(acts, sure >> 1, job.moment(sure)))
-    first, last = (lane_moments(acts, target >> 1, each) for each in (begin, end))
-    explained = np.searchsorted(reached, last, "right") > np.searchsorted(reached, first, "right")
-    role = mixed(places(job, source), places(job, target))
-    return _Pauses(target, lane, begin, end, role, (end - begin >= LIMITS.turn_ns) & ~explained)
+    row = target >> 1
+    reached_at_begin = np.searchsorted(reached, lane_moments(acts, row, begin), "right")
+    reached_at_end = np.searchsorted(reached, lane_moments(acts, row, end), "right")
+    return reached_at_end > reached_at_begin
 
 
 def places(job: RecordedJob, vertex: Array) -> npt.NDArray[np.uint64]:
@@ -92,57 +162,117 @@ def places(job: RecordedJob, vertex: Array) -> npt.NDArray[np.uint64]:
     return mixed(what_of(job, vertex >> 1), vertex & 1)
 
 
-def works_of(job: RecordedJob, threads: Sequence[HostThread], lanes: Mask) -> Array:
-    """Return what threads of a rank work on: the operators inside no other one, and regions of threads without steps.
+def works_of(
+    job: RecordedJob,
+    threads: Sequence[HostThread],
+    lanes: Mask,
+) -> Array:
+    """Return the work of a rank's threads: the operators inside no other one, and regions of threads without steps.
 
     A recording may begin inside a region, which is then not in it, while its operators are.
+
+    Args:
+        job: the job.
+        threads: the threads.
+        lanes: for each lane, whether it is one of the threads.
     """
+    ranks = {job.lanes[thread.lane].rank for thread in threads}
+    works = [np.zeros(0, np.int64)]
+    works += [_works_of_rank(job, rank, lanes) for rank in sorted(ranks)]
+    return np.concatenate(works)
+
+
+def _works_of_rank(job: RecordedJob, rank: int, lanes: Mask) -> Array:
     acts = job.activities
-    parts = [np.zeros(0, np.int64)]
-    for rank in sorted({job.lanes[thread.lane].rank for thread in threads}):
-        of_rank = acts.of_rank(rank)
-        kind, lane = acts.kind[of_rank], acts.lane[of_rank]
-        above = np.where(acts.parent[of_rank] >= 0, acts.parent[of_rank] - of_rank.start, -1)
-        steps = lanes[lane] & (kind == ActivityKind.STEP)
-        regions = lanes[lane] & (kind == ActivityKind.ANNOTATION) & ~np.isin(lane, lane[steps])
-        operators = lanes[lane] & (kind == ActivityKind.OP)
-        parts += [of_rank.start + np.union1d(outermost(above, operators), outermost(above, regions))]
-    return np.concatenate(parts)
+    of_rank = acts.of_rank(rank)
+    kind = acts.kind[of_rank]
+    lane = acts.lane[of_rank]
+    parent = acts.parent[of_rank]
+    above = np.where(parent >= 0, parent - of_rank.start, -1)
+    on_thread = lanes[lane]
+    steps = on_thread & (kind == ActivityKind.STEP)
+    has_steps = np.isin(lane, lane[steps])
+    regions = on_thread & (kind == ActivityKind.ANNOTATION) & ~has_steps
+    operators = on_thread & (kind == ActivityKind.OP)
+    outer = np.union1d(outermost(above, operators), outermost(above, regions))
+    return of_rank.start + outer
 
 
-def _waits(job: RecordedJob, role: _Pauses, made: Ends, names: tuple[Array, ...]) -> Iterator[HandOvers]:
-    """Yield what releases the pauses of a role, if that is regular: work of one name, in the same region or in any."""
-    found: list[tuple[int, float, int, Ends, Array, Array]] = []
+def _waits(
+    role: _Pauses,
+    made: Ends,
+    names: tuple[Array, ...],
+) -> Iterator[HandOvers]:
+    """Yield who releases the pauses of a role, if that is regular: work of one name, in the same region or in any.
+
+    Args:
+        role: the pauses.
+        made: the ends of all work of the threads.
+        names: the name of each work, in two ways: with the region around the work, and alone.
+    """
+    releasers = list(_releasers(role, made, names))
+    if not releasers:
+        return
+    likeliest = max(releasers, key=_Releaser.rank)
+    releasing = likeliest.made.row
+    sure = likeliest.confidence
+    # work that waits for the same work elsewhere takes turns, by a lock: after a change it may take them otherwise
+    if np.isin(role.target >> 1, releasing).any():
+        sure = min(sure, Confidence.COUNTED)
+    woken = likeliest.woken
+    source = 2 * releasing[likeliest.by] + 1
+    yield source, role.target[woken], np.full(len(woken), sure)
+    yield from _counted(role, likeliest)
+
+
+def _releasers(
+    role: _Pauses,
+    made: Ends,
+    names: tuple[Array, ...],
+) -> Iterator[_Releaser]:
+    """Yield which work may release the pauses of a role, of the work that ends shortly before them."""
     waited = np.flatnonzero(role.waits)
-    over, idle = role.end[waited], (role.end - role.begin)[waited]
-    near = made.last(over)[:, None] - np.arange(LIMITS.nearest_ends)
-    for of_name in (made.take(of == each) for of in names for each in np.unique(of[np.maximum(near, 0)]).tolist()):
-        odds = behind_ends(of_name, over, idle, LIMITS.turn_ns)  # the thread itself ends nothing while it is idle
-        sure = confidence(odds)
-        if sure:
+    over = role.end[waited]
+    idle = over - role.begin[waited]
+    nearest_ends = made.last(over)[:, None] - np.arange(LIMITS.nearest_ends)
+    nearest_ends = np.maximum(nearest_ends, 0)
+    for names_of_made in names:
+        for name in np.unique(names_of_made[nearest_ends]).tolist():
+            of_name = made.take(names_of_made == name)
+            # the thread itself ends nothing while it is idle
+            odds = behind_ends(of_name, over, idle, LIMITS.turn_ns)
+            sure = confidence(odds)
+            if not sure:
+                continue
             woken = np.flatnonzero(odds[-1])
             by = of_name.last(over[woken])
-            delay = float(np.median(over[woken] - of_name.time[by]))
-            found.append((len(woken), -delay, sure, of_name, waited[woken], by))
-    if not found:
-        return
-    _, _, sure, by_name, woken, by = max(found, key=lambda candidate: candidate[:2])
-    # work that waits for the same work elsewhere takes turns, by a lock: after a change it may take them otherwise
-    turns = bool(np.isin(role.target >> 1, by_name.row).any())
-    sure = min(sure, Confidence.COUNTED) if turns else sure
-    yield 2 * by_name.row[by] + 1, role.target[woken], np.full(len(by), sure)
-    yield from _counted(role, by_name, woken, by)
+            delay = over[woken] - of_name.time[by]
+            yield _Releaser(
+                float(np.median(delay)),
+                sure,
+                of_name,
+                waited[woken],
+                by,
+            )
 
 
-def _counted(role: _Pauses, made: Ends, woken: Array, by: Array) -> Iterator[HandOvers]:
-    """Yield the waits of a role that did not bind: it takes the next of what was made each time, as in those seen."""
-    ahead = by - woken
+def _counted(role: _Pauses, releaser: _Releaser) -> Iterator[HandOvers]:
+    """Yield the waits of a role that did not bind: each takes the next end, as the waits that were seen do."""
+    made = releaser.made
+    ahead = releaser.by - releaser.woken
     usual = int(np.median(ahead))
     if (ahead == usual).mean() < LIMITS.nearly_all:
         return
-    taker = np.setdiff1d(np.arange(len(role.end)), woken)
+    taker = np.setdiff1d(np.arange(len(role.end)), releaser.woken)
     maker = taker + usual
-    known = (maker >= 0) & (maker < len(made.row))
-    taker, maker = taker[known], maker[known]
-    taker, maker = (each[made.time[maker] <= role.end[taker]] for each in (taker, maker))
-    yield 2 * made.row[maker] + 1, role.target[taker], np.full(len(taker), Confidence.COUNTED)
+    was_recorded = (maker >= 0) & (maker < len(made.row))
+    taker = taker[was_recorded]
+    maker = maker[was_recorded]
+    is_over = made.time[maker] <= role.end[taker]
+    taker = taker[is_over]
+    maker = maker[is_over]
+    yield (
+        2 * made.row[maker] + 1,
+        role.target[taker],
+        np.full(len(taker), Confidence.COUNTED),
+    )
