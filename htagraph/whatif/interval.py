@@ -1,4 +1,4 @@
-"""The interval of a prediction: what the recording leaves open, and how much steps differ from run to run."""
+"""The interval of a prediction: doubts that the recording leaves, and how much steps differ from run to run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ tenth: errors are 2 % of the effect in the median and 7.5 % at the 90th percenti
 Doubled, the interval of a change that saves a third of a job grows from ± 3 % to ± 5 %."""
 _UNDER_LOAD = 0.25
 """How much longer the same work may take where a device or core no longer pauses, times the share of time that it did.
- Source: boost clocks of recent devices are up to 500 of 1,980 MHz above those at their power limit. Doubled, a
+ Source: boost clocks of recent devices are up to 500 of 1,980 MHz above the clocks at their power limit. Doubled, a
 ceiling of twice the speed has a lower end that is 20 % off, not 11 %."""
 _MAX_PERIOD = 3
 """The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
@@ -60,7 +60,7 @@ _VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
 _MOST_TIMES = 1000.0
-"""The largest speedup that has an interval. Chosen: what takes no time has no ratio. Doubled, nothing changes."""
+"""The largest speedup that has an interval. Chosen: a job that takes no time has no ratio. Doubled, nothing changes."""
 _TIMES_NEARER = 4
 """A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
 Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
@@ -97,7 +97,7 @@ CONSTANTS: Final = {
     "under_load": _UNDER_LOAD, "slower_under_load": SLOWER_UNDER_LOAD,
     "max_period": _MAX_PERIOD, "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
-"""The constants above by name, for those who compute the same interval elsewhere; `run_spread` is the job's own."""
+"""The constants above by name, for code that computes the same interval elsewhere; `run_spread` is the job's own."""
 
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
@@ -119,7 +119,7 @@ class Interval(NamedTuple):
     low: float
     high: float
     cause: str
-    """What makes it as wide as it is."""
+    """The doubt that makes it as wide as it is."""
     same_run: tuple[float, float]
     """The same for the recorded run itself: without how much steps differ from run to run."""
 

@@ -1,4 +1,4 @@
-"""Transfers between ranks: their edges, bytes, latency and bandwidth; those that share a link slow each other down.
+"""Transfers between ranks: their edges, bytes, latency and bandwidth; transfers that share a link slow each other down.
 
 The work of a transfer, which is how long it takes alone, stays; how long it takes is derived anew from what overlaps.
 """
@@ -50,7 +50,7 @@ KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
 
 @dataclass(frozen=True, eq=False)
 class Assumed:
-    """What a prediction takes for granted about links."""
+    """Assumptions of a prediction about links."""
 
     state: State
     """The weights before transfers share links."""
@@ -217,7 +217,7 @@ def _clearest(varies: dict[Sharing, float]) -> tuple[Sharing, float]:
 def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float]:
     """Return (median, mean) of how much the work of overlapped transfers deviates from the median of their class.
 
-    Deviations are those of logarithms. Both are infinite if there are too few.
+    Deviations are deviations of logarithms. Both are infinite if there are too few.
     """
     logs, group = np.log(np.maximum(work, 1.0)), coded(key)
     deviation = np.abs(logs - np.add(*middles(logs, group)) / 2)
@@ -246,7 +246,7 @@ class LinkTransfers:
     transfer: Ints
     """Of each edge: the transfer."""
     key: Array
-    """Of each transfer: its class; those of one class move as much."""
+    """Of each transfer: its class; transfers of one class move as much."""
     operation: Array
     """Of each transfer: the number of its group and operation."""
     size: Array

@@ -1,13 +1,13 @@
-"""Whether what is too regular for chance is a wait: one likelihood ratio for all waits that only times tell.
+"""Whether a regularity beyond chance is a wait: one likelihood ratio for all waits that only times tell.
 
 A rule proposes which ends may have released the waits of a *role*: operators of one name in one region, a call site,
 the pauses between the same moments, on whatever lane. This module says how surely they did. A wait ends within some
-reach behind the end that released it. What the reach is, and how many of its waits a role owes to these ends, nobody
-knows in advance, and none of it is chosen to fit. A wait that was over before the end, or long after it, speaks against
-it.
+reach behind the end that released it. How long the reach is, and how many of its waits a role owes to these ends, is
+not known in advance, and none of it is chosen to fit. A wait that was over before the end, or long after it, speaks
+against it.
 
 Chance is a moment that lies elsewhere among the ends around it (`behind_ends`), or work of the thread's own, which
-lasts as long as such work did other times (`as_own_work`).
+lasts as long as that work did other times (`as_own_work`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Odds: TypeAlias = npt.NDArray[np.float64]
 
 
 class Ends(NamedTuple):
-    """The ends of some activities, in order: each may have released what went on right behind it."""
+    """The ends of some activities, in order: each may have released a thread that went on right behind it."""
 
     row: Ints
     """The activities, by their end."""
@@ -88,14 +88,14 @@ def behind_ends(ends: Ends, moment: Array, idle: Array, longest: int) -> Odds:
     phase without being woken by them.
 
     Args:
-        ends: what may have released them, the last one before each.
+        ends: the ends that may have released the waits, the last one before each.
         moment: when each wait was over, ns.
         idle: how long the thread had been idle by then, ns. A wait ends in the later part of that.
         longest: the longest reach, ns.
     """
-    at = ends.last(moment)
-    delay = moment - ends.time[at]
-    agrees = (at >= 0) & (delay <= LIMITS.most * idle)
+    last = ends.last(moment)
+    delay = moment - ends.time[last]
+    agrees = (last >= 0) & (delay <= LIMITS.most * idle)
     odds = []
     for reach in _reaches(longest):
         around = np.minimum(idle, LIMITS.few * reach)
@@ -114,8 +114,8 @@ def as_own_work(
 ) -> Odds:
     """Return the odds of pauses of a role that end where some work does, against work of the thread's own.
 
-    Such work ends anywhere within its length; or it lasts about as long as a pause before it. Where all are equally
-    long, and so is the work, one agreement means all.
+    Work of its own ends anywhere within its length; or it lasts about as long as a pause before it. Where all are
+    equally long, and so is the work, one agreement means all.
 
     Args:
         lasts: how long each pause lasts, in their order, ns. Of many pauses, some are looked at, evenly spread.
@@ -126,7 +126,8 @@ def as_own_work(
     """
     sample = slice(None, None, max(1, -(-len(lasts) // LIMITS.tested)))
     possible = np.broadcast_to(possible, len(lasts))[sample]
-    lasts, until = lasts[sample], until[sample]
+    lasts = lasts[sample]
+    until = until[sample]
     reaches = _reaches(longest)
     alike = _alike_before(lasts, until, reaches)
     odds = []
@@ -141,14 +142,14 @@ def as_own_work(
 
 
 def _alike_before(lasts: Array, until: Array, reaches: list[int]) -> Array:
-    """Return by reach, for each pause, the share of those before it that would have ended so near its work, too."""
+    """Return by reach, for each pause, the share of earlier pauses that would have ended so near its work, too."""
     count = np.arange(len(lasts))
     apart = np.where(count < count[:, None], np.abs(lasts - until[:, None]), np.iinfo(np.int64).max)
     return np.array([(apart <= reach).sum(axis=1) / np.maximum(1, count) for reach in reaches])
 
 
 def median_of_others(values: Array) -> Array:
-    """Return for each of several values the median of the others.
+    """Return for each of several values the median of all but this value.
 
     Example:
         >>> median_of_others(np.array([1, 9, 2, 3])).tolist()
@@ -158,7 +159,7 @@ def median_of_others(values: Array) -> Array:
     order = np.argsort(values, kind="stable")
     place[order] = np.arange(len(values))
     middle = ((len(values) - 2) // 2, (len(values) - 1) // 2)
-    below, above = (values[order[at + (at >= place)]] for at in middle)
+    below, above = (values[order[number + (number >= place)]] for number in middle)
     return (below + above) / 2
 
 
@@ -172,7 +173,7 @@ def ratio(*hypotheses: Odds) -> tuple[float, float]:
     """Return (how many times likelier waits are if a candidate released them than by chance, the share it released).
 
     A wait that is released ends within the reach, where chance has it with p: 1/p times likelier, and 0 elsewhere.
-    With a share s of waits released and the others left to chance, each contributes 1 - s + s/p, or 1 - s.
+    With a share s of waits released and the remaining waits left to chance, each contributes 1 - s + s/p, or 1 - s.
     The mean over shares, reaches and hypotheses is the ratio. By chance its mean is 1: it exceeds x once in x times.
 
     The ratio is given as its natural logarithm.
@@ -198,7 +199,7 @@ def confidence(*hypotheses: Odds, alternatives: float = 1, natural: bool = False
     is likelier than not.
 
     Args:
-        hypotheses: what `ratio` takes.
+        hypotheses: as `ratio` takes them.
         alternatives: in how many ways else the waits may have agreed with the candidate, or with another one like it.
         natural: whether a wait is as likely as not before times are looked at: nothing else takes so long.
     """
@@ -213,12 +214,12 @@ def likely(log: float, candidates: float) -> float:
 
 def rung(percent: float, most: Confidence) -> int:
     """Return the highest rung of `Confidence` up to a percentage and to `most`; 0 below `Confidence.EVEN`."""
-    rungs = (each for each in Confidence if Confidence.EVEN <= each <= min(percent, most))
+    rungs = (level for level in Confidence if Confidence.EVEN <= level <= min(percent, most))
     return int(max(rungs, default=0))
 
 
 def of_recorded(over: Array, free: Array, end: Array, window: int, tolerance: int) -> tuple[Odds, Mask]:
-    """Return (the odds of recorded waits for some work against any moment of their length, which ones it explains).
+    """Return (the odds of recorded waits for some work against any moment of their length, which waits it explains).
 
     A call waits for work of a device, and how soon it returns at most was measured. One that took visibly long though
     the work was over, or returned long after it, did not wait for it.

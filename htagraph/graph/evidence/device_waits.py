@@ -40,14 +40,14 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 __all__ = ["Polled", "implicit_syncs", "polled"]
 
 _DONE = tuple(kind for kind in HOST if kind.is_work and kind is not ActivityKind.PYTHON)
-"""Kinds of what a host thread does: operators and calls."""
+"""Kinds of a host thread's activities: operators and calls."""
 
 
 def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
     """Return (work, call, own time, confidence) of runtime calls that wait for the device without saying so.
 
     There is a row for each call and stream with work before it: the last work that was enqueued there before the call.
-    The own time is what the call did once all that work had ended, ns; the confidence is in percent.
+    The own time is that of the call once all that work had ended, ns; the confidence is in percent.
     """
     acts = calls.job.activities
     host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
@@ -73,7 +73,7 @@ def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
 
 
 def _waits_for_own_work(calls: Calls) -> tuple[Array, Array, Array, Array]:
-    """Return what `implicit_syncs` does of launches that return when their own work is over.
+    """Return the rows of `implicit_syncs` for launches that return when their own work is over.
 
     Synchronous back ends do so, and CUDA with CUDA_LAUNCH_BLOCKING: nearly all launches of a name on a rank return
     after their work. Other launches return before their work begins.
@@ -146,7 +146,7 @@ def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
 
 
 class Polled(NamedTuple):
-    """What loops of questions, and pauses, wait for."""
+    """Work that loops of questions, and pauses, wait for."""
 
     source: Array
     """The work that a moment waits for."""
@@ -159,7 +159,7 @@ class Polled(NamedTuple):
 
 
 def _of_pauses(calls: Calls) -> Iterator[Polled]:
-    """Yield what pauses wait for that end with device work, though no call shows it.
+    """Yield the waits of pauses that end with device work, though no call shows it.
 
     A site is all long stretches, on any rank and without a call, with the same moments around them, or where no work
     explains these, with the same moments before them. The host may poll memory that a kernel writes shortly before the
@@ -191,7 +191,7 @@ def _of_pauses(calls: Calls) -> Iterator[Polled]:
 
 
 def _sites(places: Array) -> Iterator[Ints]:
-    """Yield the pauses between the same moments, and then those after the same moments.
+    """Yield the pauses between the same moments, and then the pauses after the same moments.
 
     A program may do different things after a wait at one place.
 
@@ -202,14 +202,25 @@ def _sites(places: Array) -> Iterator[Ints]:
     yield from grouped(mixed(*places[:-1]))
 
 
+class _AwaitedByPauses(NamedTuple):
+    """The work that pauses of one place may wait for."""
+
+    work: Array
+    """The work by pause, -1 for none."""
+    explained: Mask
+    """Which pauses the work explains."""
+    sure: int
+    """How surely the pauses wait for the work, percent; 0 if chance may make them end with it."""
+
+
 def _explained(
     calls: Calls,
     position: Array,
     moments: Array,
     begin: Array,
     rank: Array,
-) -> tuple[Array, Mask, int]:
-    """Return (the work that pauses of one place may wait for, which pauses the work explains, percent of confidence).
+) -> _AwaitedByPauses:
+    """Return the work that pauses of one place may wait for, by the least errors of clocks that explain any.
 
     Args:
         calls: the calls of the job.
@@ -222,16 +233,16 @@ def _explained(
     usual = int(returns_by_rank(calls, rank)[0].max())
     for tolerance in (usual, max(usual, LIMITS.signal_ns)):
         waits = Site(position, over, begin, LIMITS.longest_return_ns, tolerance)
-        work, explained, sure = _ends_with(calls, waits, rank)
-        if sure:
+        awaited = _ends_with(calls, waits, rank)
+        if awaited.sure:
             break
-    return work, explained, sure
+    return awaited
 
 
-def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask, int]:
-    """Return (the work that pauses of a site may wait for, which ones it explains, percent); all -1 if chance may."""
+def _ends_with(calls: Calls, site: Site, rank: Array) -> _AwaitedByPauses:
+    """Return the work that pauses of a site may wait for; all -1 if chance may make them end so."""
     acts = calls.job.activities
-    best = np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_), 0
+    awaited = _AwaitedByPauses(np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_), 0)
     for work, alternatives in _works(calls, site, rank):
         end = acts.end[work]
         possible, explained = support(end, site.over, site.free, site.window, site.tolerance)
@@ -239,12 +250,12 @@ def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask, int]
         explained &= visible
         if np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
             continue
-        if _confidence(site, end, visible, explained, alternatives) > best[2]:
+        if _confidence(site, end, visible, explained, alternatives) > awaited.sure:
             explained &= ~_others_end(calls.job, rank, end, site.over)
             sure = _confidence(site, end, visible, explained, alternatives)
-            if sure > best[2]:
-                best = np.where(possible, work, -1), explained, sure
-    return best
+            if sure > awaited.sure:
+                awaited = _AwaitedByPauses(np.where(possible, work, -1), explained, sure)
+    return awaited
 
 
 def _works(calls: Calls, site: Site, rank: Array) -> Iterator[tuple[Array, float]]:
@@ -348,7 +359,7 @@ def _loops(calls: Calls) -> _Loops:
 
 
 def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iterator[Polled]:
-    """Yield what loops of one place wait for; `place` is where each vertex is among the moments of all threads."""
+    """Yield the waits of loops of one place; `place` is where each vertex is among the moments of all threads."""
     acts, moments = calls.job.activities, calls.job.boundaries
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
@@ -382,7 +393,7 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
 
 
 def _guesses(calls: Calls, loops: _Loops, position: Array) -> Iterator[Hypothesis]:
-    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work."""
+    """Yield the work that loops may wait for: up to one of the latest events of the thread, or a stream's last work."""
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]
     if names_like("Event", calls.job.names, name)[0]:

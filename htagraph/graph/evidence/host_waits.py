@@ -52,7 +52,8 @@ def host_waits(job: RecordedJob, thread: HostThread, calls: Array, works: Array)
     """
     timeline = _timeline(job, thread, calls)
     issued = _Issued.of(job, timeline, calls, works)
-    place, confidence = np.full(len(calls), -1), np.zeros(len(calls), np.int64)
+    place = np.full(len(calls), -1)
+    confidence = np.zeros(len(calls), np.int64)
     halfway = issued.end - job.activities.duration[works] // 2
     for rows in grouped(_site(job, timeline, issued)):
         _put_aside(timeline, issued, rows, halfway)
@@ -183,7 +184,8 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
         return  # else a later wait, in which some ended by chance
     blocked = _blocked(timeline, since, soonest, end)
     seen = (blocked >= 0) & (_common(timeline, since, soonest, blocked) == blocked)
-    begin, over = timeline.times[blocked[seen] - 1], timeline.times[blocked[seen]]
+    begin = timeline.times[blocked[seen] - 1]
+    over = timeline.times[blocked[seen]]
     if len(begin) < 2:
         return
     missed = ((0, 0), (0, len(rows) - len(begin)))

@@ -47,7 +47,7 @@ class RecordedJob:
     clocks: tuple[Clock, ...] = ()
     matches: Matches | None = None
     refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
-    """By rule: what it left out, as issues. The rules fill it while they run."""
+    """By rule: issues about all that it left out. The rules fill it while they run."""
     returns: dict[int, Returns] = field(default_factory=dict, init=False)
     """By rank: how soon its blocking calls return. `waits.returns` fills it."""
 
@@ -60,7 +60,7 @@ class RecordedJob:
 
     @cached_property
     def await_rows(self) -> AwaitRows:
-        """The cuda_sync rows, which name by ids what waited for what."""
+        """The cuda_sync rows, which name by ids who waited for which work."""
         from htagraph.graph.evidence.waits import await_rows
 
         return await_rows(self.calls)
@@ -100,7 +100,7 @@ class RecordedJob:
 
     @cached_property
     def backward_names(self) -> Mask:
-        """Which of `names` are those of backward operators."""
+        """Which of `names` are names of backward operators."""
         return names_that(is_backward, self.names)
 
     def boundaries_of(self, rank: int) -> slice:

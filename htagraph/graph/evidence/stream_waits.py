@@ -28,7 +28,7 @@ __all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_end
 
 
 class StreamWaits(NamedTuple):
-    """Waits of streams: what is enqueued on `lane` at or after `position` waits for an event of `record_lane`.
+    """Waits of streams: work that is enqueued on `lane` at or after `position` waits for an event of `record_lane`.
 
     The event is recorded by the call at position `record`, so the wait is for all that was enqueued on `record_lane`
     before it.
@@ -60,7 +60,7 @@ class StreamWaits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SharedByRank:
-    """What is known of a rank, for all its call sites."""
+    """Facts about a rank, for all its call sites."""
 
     calls: Calls
     main: int
@@ -81,11 +81,12 @@ class SharedByRank:
 
     @staticmethod
     def of(calls: Calls, rank: int) -> SharedByRank:
-        """Return what is known of a rank before any of its waits is resolved."""
+        """Return the facts about a rank before any of its waits is resolved."""
         streams = calls.lanes[rank]
-        own = calls.of_rank(rank)
-        other = np.unique(calls.launched[own][~calls.communicates[own]])
-        quiet = streams[~np.isin(streams, other)]
+        of_calls = calls.of_rank(rank)
+        computes = ~calls.communicates[of_calls]
+        computing = np.unique(calls.launched[of_calls][computes])
+        quiet = streams[~np.isin(streams, computing)]
         of_rank = calls.job.activities.of_rank(rank)
         awaited = np.full(of_rank.stop - of_rank.start, np.iinfo(np.int64).min)
         return SharedByRank(
@@ -94,15 +95,16 @@ class SharedByRank:
         )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
-        """Note what kernels and copies wait for, so that no other wait has to explain when they start."""
+        """Note the work that kernels and copies wait for, so that no other wait has to explain when they start."""
         target = self.calls.enqueued.first_from(waits.lane, waits.position)
         source = self.calls.enqueued.last_before(waits.record_lane, waits.record)
-        known = (source >= 0) & (target >= 0)
-        np.maximum.at(self.awaited, target[known] - self.first, self.calls.job.activities.end[source[known]])
+        has_work = (source >= 0) & (target >= 0)
+        ended = self.calls.job.activities.end[source[has_work]]
+        np.maximum.at(self.awaited, target[has_work] - self.first, ended)
 
 
 def stream_waits(calls: Calls, rank: int, unresolved: Counter[int]) -> Iterator[StreamWaits]:
-    """Yield the waits of a rank whose trace has no cuda_sync rows, and count by rank those that nothing resolves.
+    """Yield the waits of a rank whose trace has no cuda_sync rows, and count by rank the waits that nothing resolves.
 
     The most certain call sites come first, because a start that they explain is no evidence for other sites.
     """
@@ -162,7 +164,7 @@ def _not_awaited(shared: SharedByRank, launches: Array, known: StreamWaits) -> A
 
 
 def _of_compute(shared: SharedByRank, position: Array, launch: Array) -> StreamWaits:
-    """Return guessed waits of the computing stream at some positions for what was launched at others."""
+    """Return guessed waits of the computing stream at some positions for work launched at other positions."""
     lane = np.full(len(position), shared.main)
     return StreamWaits.inferred(lane, position, shared.calls.launched[launch], launch + 1, Confidence.FIRST_POSSIBLE)
 
@@ -195,7 +197,7 @@ def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
     """Return the current stream at waits right after collectives, which is the stream that waits; None if unknown.
 
     It is the stream of the last launch before the collective in the operator or annotation around the wait: that launch
-    computed what the collective sends.
+    computed the data that the collective sends.
     """
     sender = calls.sender(position, collective)
     known = calls.within(sender, position) & ~_just_recorded(calls, position)
@@ -304,7 +306,9 @@ def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:
         own = calls.of_rank(rank)
         at = own.start + np.flatnonzero(calls.launched[own] >= 0)
         lanes, behind = calls.launched[at], 1
-    at, lanes = at[lanes != main], lanes[lanes != main]
+    beside = lanes != main
+    at = at[beside]
+    lanes = lanes[beside]
     places = sorted(grouped(mixed(calls.site[at], lanes)), key=len, reverse=True)
     step = calls.step
     anchors = ((at[rows] + behind, int(lanes[rows[0]])) for rows in places[: LIMITS.tried])

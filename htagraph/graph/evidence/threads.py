@@ -3,7 +3,7 @@
 No event records which thread wakes which other one (producers and consumers with a queue, futures of a thread pool).
 The evidence is regularity: whenever a thread has been idle for long, its next operator of one name starts shortly
 after the end of an operator of one name on other threads. Nothing in the recording ends when a wait for a process that
-was not recorded ends (environments, a request queue, a socket). What shows it is its pace: the other process needs a
+was not recorded ends (environments, a request queue, a socket). The wait shows in its pace: the other process needs a
 steady time for each item, so a wait is short where the thread's own work was long, and waits end at a steady pace; a
 region that works by itself does not make up for the time of the work around it. Time of data loaders is known by the
 names of annotations or operators.
@@ -132,7 +132,7 @@ def _items(job: RecordedJob, lanes: Sequence[int]) -> Array:
     """Return the operators and calls on some threads that are inside no other one, and steps without any in them.
 
     They are in the order of threads and starts. A region on a thread without steps is one item, whatever runs in it. A
-    thread that runs no operator, but has the steps, may wait for those that do.
+    thread that runs no operator, but has the steps, may wait for threads that do.
     """
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
@@ -205,7 +205,7 @@ class _Link(NamedTuple):
 
     takes: _Takes
     rows: Array
-    """Those of the key, in order."""
+    """The operators of the key, in order."""
     made: Array
     """The operators of the other name, by their end."""
     woken: Array
@@ -245,7 +245,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
-    """Return the hand-overs to all operators of a link: those seen, and, where counting tells, all others."""
+    """Return the hand-overs to all operators of a link: as seen, and, where counting tells, to all the unseen."""
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
     found = 2 * made[by] + 1, target, np.full(len(by), sure)
@@ -318,7 +318,7 @@ def what_of(job: RecordedJob, rows: Array) -> npt.NDArray[np.uint64]:
 
 
 def places_of(among: Array, wanted: Array) -> Array:
-    """Return where in some distinct activities others of them are."""
+    """Return where each of the wanted activities is among some distinct activities."""
     order = np.argsort(among)
     return order[np.searchsorted(among, wanted, sorter=order)]
 
@@ -327,10 +327,11 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
     """Return the vertex of the thread's first moment since each time (ns), at the latest the operator's start."""
     target = 2 * takes.item[rows]
     for lane in np.unique(takes.lane[rows]).tolist():
-        own, thread = takes.lane[rows] == lane, takes.threads[lane]
-        at = np.searchsorted(thread.times, since[own])
-        sooner = thread.times[at] <= takes.start[rows[own]]
-        target[own] = np.where(sooner, thread.vertices[at], target[own])
+        thread = takes.threads[lane]
+        on_lane = takes.lane[rows] == lane
+        place = np.searchsorted(thread.times, since[on_lane])
+        sooner = thread.times[place] <= takes.start[rows[on_lane]]
+        target[on_lane] = np.where(sooner, thread.vertices[place], target[on_lane])
     return target
 
 

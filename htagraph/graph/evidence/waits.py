@@ -1,4 +1,4 @@
-"""What a wait waits for: by the ids of cuda_sync rows, else by hypotheses per call site, tested against recorded times.
+"""The work that a wait is for: by the ids of cuda_sync rows, else by hypotheses per call site, tested against times.
 
 A hypothesis names, for each wait of a site, a position in the order of calls (an *anchor*: a record, a launch, the wait
 itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
@@ -85,16 +85,17 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     """Return the hypothesis that is likeliest by the times and not refuted (the first on ties), or None."""
     count = len(site.position)
     sample = np.linspace(0, count - 1, min(count, LIMITS.tested)).astype(np.int64)  # all if they are few
-    over, free = site.over[sample], site.free[sample]
+    over = site.over[sample]
+    free = site.free[sample]
     visible = int(np.count_nonzero(over - free > LIMITS.tick_ns))
     ends = calls.job.activities.end
     chosen: tuple[float, int, int, Array, Array] | None = None
     for number, (lane, anchor, plausible) in enumerate(hypotheses):
         source = calls.enqueued.last_before(lane[sample], anchor[sample])
-        known = source >= 0
-        if not known.any():
+        has_work = source >= 0
+        if not has_work.any():
             continue
-        end = np.where(known, ends[np.maximum(source, 0)], np.iinfo(np.int64).min)
+        end = np.where(has_work, ends[np.maximum(source, 0)], np.iinfo(np.int64).min)
         odds, explained = of_recorded(over, free, end, site.window, site.tolerance)
         if is_refuted(end <= over + site.tolerance):
             continue
@@ -120,11 +121,12 @@ def records_back(calls: Calls, position: Array, thread: Array | None = None) -> 
     records, key, lane = calls.record_order
     stride = len(calls.row) + 1
     first = (calls.thread[position] if thread is None else thread) * stride
-    at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
-    most = min(LIMITS.records_back, int((at - begin).max(initial=0)))
+    latest = np.searchsorted(key, first + position)
+    begin = np.searchsorted(key, first)
+    most = min(LIMITS.records_back, int((latest - begin).max(initial=0)))
     for back in range(1, most + 1):
-        index = np.maximum(at - back, 0)
-        exists = at - back >= begin
+        index = np.maximum(latest - back, 0)
+        exists = latest - back >= begin
         yield np.where(exists, records[index], -1), np.where(exists, lane[index], -1)
 
 
@@ -157,13 +159,14 @@ class Ordered:
     @cached_property
     def _place(self) -> tuple[Array, Array]:
         """Return for each call (the number of its epoch in `epochs`, how many calls of the epoch precede it)."""
-        number, nth = np.empty(len(self.order), np.int64), np.empty(len(self.order), np.int64)
+        number = np.empty(len(self.order), np.int64)
+        nth = np.empty(len(self.order), np.int64)
         number[self.order] = np.repeat(np.arange(len(self.epochs)), self.count)
         nth[self.order] = np.arange(len(self.order)) - np.repeat(self.first[:-1], self.count)
         return number, nth
 
     def _beside(self, others: Ordered) -> tuple[Array, Array]:
-        """Return for each epoch (where it begins in the order of some other calls, how many of them it has)."""
+        """Return for each epoch (where it begins in the order of some other calls, how many calls it has)."""
         if np.array_equal(self.epochs, others.epochs):
             return others.first[:-1], others.count
         first, count = (looked_up(others.epochs, each, self.epochs, 0) for each in (others.first[:-1], others.count))
@@ -240,7 +243,8 @@ def _measured(calls: Calls, rank: int) -> Returns:
     waited = acts.end[source] > acts.start[call]
     late = (acts.end[call] - acts.end[source])[waited]
     late = late[np.abs(late) <= LIMITS.longest_return_ns]
-    soonest, tolerance = -LIMITS.tick_ns, LIMITS.tick_ns
+    soonest = -LIMITS.tick_ns
+    tolerance = LIMITS.tick_ns
     if len(late) >= LIMITS.returns:
         soonest = int(np.percentile(late, 5)) - LIMITS.tick_ns
         tolerance = int(np.clip(-soonest, LIMITS.tick_ns, LIMITS.two_clocks_ns))
@@ -257,7 +261,7 @@ def _measured(calls: Calls, rank: int) -> Returns:
 
 
 def start_window(calls: Calls, rank: int) -> int:
-    """Return how soon the device of a rank starts work after what it waited for on another stream has ended, ns.
+    """Return how soon the device of a rank starts waiting work after work on another stream has ended, ns.
 
     That is seen where collectives wait for the computation before them, which they always do. The window has a
     least length, also where nothing is seen; work that starts soon after its launch need not have waited.
@@ -276,7 +280,7 @@ def start_window(calls: Calls, rank: int) -> int:
 
 
 def unresolved_waits(job: RecordedJob, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
-    """Return an issue for each rank some of whose waits have no edge; `what` says which waits these are, and why."""
+    """Return an issue for each rank some of whose waits have no edge; `what` names these waits, and why."""
     return tuple(
         Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)
         for rank, count in sorted(counts.items())
@@ -285,7 +289,7 @@ def unresolved_waits(job: RecordedJob, counts: Mapping[int, int], what: str) -> 
 
 
 class AwaitRows(NamedTuple):
-    """The cuda_sync rows of a job, which name by ids what waited for what."""
+    """The cuda_sync rows of a job, which name by ids who waited for which work."""
 
     rank: Ints
     correlation: Ints

@@ -28,9 +28,9 @@ def dataloader(job: RecordedJob) -> Edges:
     stretch. Operators inside, which a loader without workers runs, have BODY edges of their own.
 
     A loader with workers that is waited for has one more edge per batch: from the end of the last wait before to the
-    end of this one. Its lag is the time between the two: what the workers took. The stretch then costs only what it
-    takes to fetch a batch that is ready, so that a faster loader hides behind the computation, and faster computation
-    gains nothing where the loader is slower.
+    end of this one. Its lag is the time between the two: the workers' time. The stretch then costs only the time
+    that fetching a ready batch takes, so that a faster loader hides behind the computation, and faster
+    computation gains nothing where the loader is slower.
 
     A wait for a process that was not recorded has such an edge, too (`evidence.outside`). No name proves the wait, so
     that the edge is inferred, and the stretch is time of the thread like any other.
@@ -41,13 +41,14 @@ def dataloader(job: RecordedJob) -> Edges:
     source, target, region = source[loads], target[loads], job.loaders[loads].astype(np.int64)
     lasts = job.moment(target) - job.moment(source)
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]]
-    lag, parts = lasts.copy(), []
+    lag = lasts.copy()
+    by_loader: list[Edges] = []
     for rows in _longest(job, region, lasts, of_workers):
         waited, edges = paces(job, target[rows], lasts[rows], region[rows], Confidence.NAMED)
         lag[rows[waited]] = np.minimum(fetch_ns(lasts[rows], waited), lasts[rows[waited]])
-        parts.append(edges)
+        by_loader.append(edges)
     stretches = Edges.of(source, target, lag, EdgeKind.DATALOADER, Provenance.OBSERVED, activity=region)
-    return Edges.concatenate([stretches, *parts, job.outside.paces])
+    return Edges.concatenate([stretches, *by_loader, job.outside.paces])
 
 
 def _longest(job: RecordedJob, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
