@@ -17,6 +17,7 @@ from htagraph.core.arrays import Array, Mask, coded, joined, looked_up, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.calls import grouped
 from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.queries.weights import of_kind
 
@@ -83,8 +84,11 @@ def _waits_in_turn(
         _purpose(graph, giver),
         _purpose(graph, given.target >> 1),
     )
-    for number in range(int(group.max()) + 1):
-        rounds = given.take(group == number)
+    waits_back = _waits_back(graph, given)
+    for rows in grouped(group):
+        if waits_back[rows].any():
+            continue
+        rounds = given.take(rows)
         by_target = np.argsort(time[rounds.target], kind="stable")
         rounds = rounds.take(by_target)
         shift = _shift(graph, rounds)
@@ -97,15 +101,13 @@ def _waits_in_turn(
 
 
 def _shift(graph: DependencyGraph, rounds: _HandOff) -> int:
-    """Return by how many rounds the taker is behind, 0 if the giver waits already or the rounds are too few.
+    """Return by how many rounds the taker is behind, 0 if the rounds are too few.
 
     Args:
         graph: the graph.
         rounds: work of one purpose that one thread gave, by time.
     """
     if len(np.unique(rounds.source)) < LIMITS.often:
-        return 0
-    if _waits_back(graph, rounds):
         return 0
     done_ns = graph.time[rounds.done]
     asks_ns = graph.time[rounds.asks]
@@ -137,17 +139,16 @@ def _purpose(graph: DependencyGraph, rows: Array) -> Array:
     return np.where(is_step, -1, acts.name[rows])
 
 
-def _waits_back(graph: DependencyGraph, rounds: _HandOff) -> bool:
-    """Return whether the giver is known to wait for one of the takers."""
-    lane = graph.activities.lane
+def _waits_back(graph: DependencyGraph, given: _HandOff) -> Mask:
+    """Return for each round whether its giver is known to wait for the thread of its taker."""
+    lane = graph.activities.lane.astype(np.int64)
+    lanes = len(graph.lanes) + 1  # the last lane is that of no thread, -1
     edges = graph.edges
     is_sure = edges.confidence >= Confidence.EVEN
     rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & is_sure)
-    from_lane = lane[edges.source[rows] >> 1]
-    to_lane = lane[edges.target[rows] >> 1]
-    from_taker = np.isin(from_lane, lane[rounds.target >> 1])
-    to_giver = np.isin(to_lane, lane[rounds.source >> 1])
-    return bool((from_taker & to_giver).any())
+    pair_of_edge = lane[edges.source[rows] >> 1] * lanes + lane[edges.target[rows] >> 1]
+    pair_of_round = lane[given.target >> 1] * lanes + lane[given.source >> 1]
+    return np.isin(pair_of_round, pair_of_edge)
 
 
 def _done(graph: DependencyGraph, target: Array) -> Array:
