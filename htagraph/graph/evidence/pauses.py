@@ -231,6 +231,8 @@ def _releasers(
     names: tuple[Array, ...],
 ) -> Iterator[_Releaser]:
     """Yield which work may release the pauses of a role, of the work that ends shortly before them."""
+    if not len(made.row):
+        return
     waited = np.flatnonzero(role.waits)
     over = role.end[waited]
     idle = over - role.begin[waited]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.core.arrays import Array, coded
+from htagraph.core.arrays import Array, Mask, coded, marked
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import (
     is_asking,
@@ -79,7 +79,8 @@ def thread(job: RecordedJob) -> Edges:
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
         others = [other for other in threads if other is not main and other not in linked]
-        parts += [_awakened(job, other, clock, known) for other in others]
+        is_known = marked(known.target, 2 * len(job.activities))
+        parts += [_awakened(job, other, clock, known, is_known) for other in others]
     made, taken, confidence = hand_overs(job, takers)
     parts.append(_edges([made], [taken], confidence))
     return Edges.concatenate(parts)
@@ -240,10 +241,17 @@ def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[Array,
     return vertices[order], time[order]
 
 
-def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[Array, Array], known: Edges) -> Edges:
+def _awakened(
+    job: RecordedJob,
+    thread: HostThread,
+    clock: tuple[Array, Array],
+    known: Edges,
+    is_known: Mask,
+) -> Edges:
     """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
 
-    An edge that is known explains no wake-up during a wait for a data loader's workers that began after its source.
+    `is_known` marks the vertices that edges of `known` lead to. An edge that is known explains no wake-up during a wait
+    for a data loader's workers that began after its source.
     """
     vertices, times = clock
     awoken = np.ones(len(thread.tops), np.bool_)
@@ -255,7 +263,7 @@ def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[Array, Array], 
     at = np.searchsorted(times, thread.starts[awoken]) - 1
     source, target = vertices[at[at >= 0]], target[at >= 0]
     loader = waited_loaders(job, source)
-    keep = ~np.isin(target, known.target)
+    keep = ~is_known[target]
     for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
         keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
     return _edges([source[keep]], [target[keep]], Confidence.GUESS, [loader[keep]])
