@@ -177,7 +177,8 @@ def _joined(
     rounds = _rounds(place, made.take(elsewhere))
     waited = np.flatnonzero(place.waits)[1:]  # the first round may have begun before the recording
     usual = _usual_size(rounds.size[waited])
-    if usual < 2:
+    # of more threads that take turns, each would seem to join all others: edges that grow with their square
+    if not 2 <= usual <= LIMITS.tried:
         return
     goes_on = _goes_on(job, works, rounds, place)
     in_waited_round = np.isin(rounds.number, waited)
