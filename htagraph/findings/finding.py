@@ -28,8 +28,7 @@ __all__ = [
     "ATTRIBUTES", "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim",
     "Evidence", "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us",
     "is_sure", "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us",
-    "saves_text", "stretches", "telling_text",
-    "usual_us",
+    "saves_text", "stretches", "telling_text", "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25

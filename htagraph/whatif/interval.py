@@ -151,9 +151,9 @@ def interval(
     The prediction is (the makespan, the time of each step), ns; `moves` is whether any moment is another one than
     recorded, and `runs` the job in runs where these are known.
 
-    The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the
-    recorded run, a change that takes time away saves at least nothing and at most that time. Where no moment changes in
-    any reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
+    The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the recorded run, a
+    change that takes time away saves at least nothing and at most the time taken away. Where no moment changes in any
+    reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
     `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
     state, sharing = links.state, links.sharing

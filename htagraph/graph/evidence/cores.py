@@ -137,7 +137,7 @@ def _threads(graph: DependencyGraph) -> tuple[CoreUsers, Ints]:
 def _hosts(graph: DependencyGraph) -> Array:
     """Return for each vertex the number of the host on whose cores its thread runs; -1 for none.
 
-    CoreUsers of a backend's communication mostly wait.
+    Threads of a backend's communication mostly wait.
     """
     acts = graph.activities
     known = hosts_of(graph.traces)
