@@ -49,6 +49,9 @@ from .core.kinds import GapKind as GapKind
 from .core.kinds import Provenance as Provenance
 from .core.naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .core.naming import Naming as Naming
+from .findings.changes import ProposedChange as ProposedChange
+from .findings.changes import ProposedChanges as ProposedChanges
+from .findings.changes import changes as changes
 from .findings.plan import BestChanges as BestChanges
 from .findings.plan import plan as plan
 from .graph.clocks import Clock as Clock

@@ -11,6 +11,8 @@ from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings import finding
+from htagraph.findings.change import Change, gain_of, less_text
+from htagraph.findings.finding import gain_in
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -28,13 +30,18 @@ def _when(results: Results) -> list[finding.Claim]:
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
     outcome = what_if(graph).remove_sync(**place.criteria).run()
+    gain = gain_of(outcome, makespan, results.steps)
+    if gain.percent < 100 * MIN_SHARE:
+        return []
     facts = {
-        "count": place.count, "target": criteria_text(place.criteria),
-        "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
+        "count": place.count,
+        "target": criteria_text(place.criteria),
+        "frame": _frame(graph, place.criteria),
         "computes": _computes(graph, place.criteria),
-    }  # fmt: skip
-    claim = finding.saved_claim("blocking", place.name, outcome, makespan, facts)
-    return [claim] if claim.facts["percent"] >= 100 * MIN_SHARE else []
+    }
+    name = f"no waiting for the device in {finding.in_short(place.name)}"
+    change = Change(name, (f"--remove-sync={facts['target']}",), gain)
+    return [finding.saved_claim("blocking", place.name, change, facts)]
 
 
 def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
@@ -92,12 +99,16 @@ def _chart(results: Results, rows: Array) -> finding.Chart:
     return finding.Chart(f"How long these calls take, by {'rank' if several else 'step'}", bars, "sync")
 
 
+def _short(claim: finding.Claim) -> str:
+    place = f"{finding.in_short(claim.about)} ({claim.facts['count']:,} times)"
+    return f"The host waits for its device in {place}. Without these waits {less_text(gain_in(claim))}."
+
+
 BLOCKING = finding.Finding(
-    "blocking", needs=finding.PREDICTS, when=_when, evidence=_evidence, advice=_advice,
-    short=lambda claim: f"The host waits for its device in {finding.in_short(claim.about)} "
-    f"({claim.facts['count']:,} times). Without these waits {finding.less_text(claim)}.",
-    trial=lambda claim: finding.Trial(
-        claim.figure, f"No waiting for the device in {finding.in_short(claim.about)} {finding.saves_text(claim)}.",
-        (f"--remove-sync={claim.facts['target']}",),
-    ),
-)  # fmt: skip
+    "blocking",
+    needs=finding.PREDICTS,
+    when=_when,
+    short=_short,
+    evidence=_evidence,
+    advice=_advice,
+)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,7 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
+from htagraph.findings.change import Change, Gain, gain_of, likely, per_step, scenario_of
 from htagraph.findings.finding import (
     PREDICTS,
     BarPart,
@@ -24,12 +28,7 @@ from htagraph.findings.finding import (
     Place,
     RestsOn,
     Rows,
-    Trial,
-    gain_text,
     in_short,
-    likely,
-    per_step,
-    saved_claim,
     stretches,
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
@@ -60,12 +59,12 @@ _ADVICE = {
     ),
 }
 """The advice for a cause that needs no other facts of the job."""
-_TRIALS = {
-    "data_loading": ("A loader that the job never waits for saves", ("--free-dataloader",)),
-    "communication": ("Transfers that take no time save", ("--network", "0")),
-    "other_work": ("If other work had the device, a device without it saves", ("--exclusive-device",)),
+_GONE = {
+    "data_loading": "a loader that the job never waits for",
+    "communication": "a network that takes no time",
+    "other_work": "a device without other work",
 }
-"""A job without a cause that can be gone, in words, and the options of ``htagraph what-if``, by the cause."""
+"""What a job is without a cause that can be gone altogether; all else takes some time in any case."""
 
 
 def loader_advice(batches: tuple[int, int]) -> str:
@@ -84,6 +83,7 @@ def _when(results: Results) -> list[Claim]:
     bound, graph, length = results.bound, results.graph, results.parts.length
     if not bound.cause or (bound.cause == "host" and Part.HOST in graph.ledger.lacks):
         return []
+    gain = None
     untraced, communicates = _untraced(results)
     if communicates > MOST * length.sum():  # the host may wait for it: what bounds the job was not recorded
         return []
@@ -102,16 +102,30 @@ def _when(results: Results) -> list[Claim]:
             return []
     steady_ns = results.path.makespan_ns - sum(results.first_calls.values())
     if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
-        gain = results.free[bound.cause]
-        facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
-        facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
+        gain = _gain(results, bound.cause)
+        facts["free_by_cause"] = results.free
     if bound.cause == "computation":
         facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
-    if bound.cause == "host" and bound.cause in results.free:
-        outcome = what_if(results.warm_graph).infinite_host().run()
-        facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
-    return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
+    rests_on = doubts_of(results) & rests
+    change = _change(bound.cause, gain, facts)
+    return [Claim("bound", bound.cause, share, "percent", rests_on=rests_on, gain=gain, change=change, facts=facts)]
+
+
+def _gain(results: Results, cause: str) -> Gain:
+    """Return what the job gains if a cause takes no time."""
+    outcome = scenario_of(results.warm_graph, FREE[cause][1].split()).run()
+    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    value_us = results.free[cause] / 1000
+    return replace(gain, value_us=value_us, low_us=min(gain.low_us, value_us), high_us=max(gain.high_us, value_us))
+
+
+def _change(cause: str, gain: Gain | None, facts: Mapping[str, Any]) -> Change | None:
+    """Return the change without a cause that can be gone altogether; None for all else, and where it is not known."""
+    if gain is None or gain.value_us <= 0 or cause not in _GONE or facts["absent"]:
+        return None
+    name = _GONE[cause].replace("loader", "source") if facts["source"] else _GONE[cause]
+    return Change(name, tuple(FREE[cause][1].split()), gain)
 
 
 def _largest_part(results: Results) -> str:
@@ -217,8 +231,9 @@ def _larger(claim: Claim, category: str, share: float) -> str:
     gains = claim.facts.get("free_by_cause", {})
     if category not in gains or share <= claim.figure:
         return ""
-    gain = time_text(per_step(gains[category] / 1000, claim.facts["steps"]))
-    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {gain} less"
+    steps = claim.gain.steps if claim.gain else 0
+    less = time_text(per_step(gains[category] / 1000, steps))
+    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {less} less"
 
 
 def _where(claim: Claim) -> str:
@@ -249,16 +264,6 @@ def _advice(claim: Claim) -> str:
     return "Load all ranks, to split waiting from transfer." if advice and facts.get("absent") else advice
 
 
-def _trial(claim: Claim) -> Trial | None:
-    """A cause that can be gone altogether takes no time; all else takes some time in any case."""
-    us = claim.facts.get("free_us", 0.0)
-    if us <= 0 or claim.about not in _TRIALS or claim.facts.get("absent"):
-        return None
-    who, options = _TRIALS[claim.about]
-    who = who.replace("loader", "source") if claim.facts.get("source") else who
-    return Trial(us, f"{who} {gain_text(claim, us)}.", options)
-
-
 def _late(claim: Claim) -> str:
     """Return which recording begins late, where the path waits for that, or that it waits for earlier work."""
     late = claim.facts.get("late")
@@ -271,13 +276,14 @@ def _late(claim: Claim) -> str:
 
 def _free(claim: Claim, start: str) -> str:
     """Return how much less time the job would take without its cause, behind a start; empty where that is unknown."""
-    if "free_us" not in claim.facts or claim.facts["by_workers"] or is_unrecorded(claim):
+    gain = claim.gain
+    if gain is None or claim.facts["by_workers"] or is_unrecorded(claim):
         return ""
-    steps = claim.facts["steps"]
-    who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
+    who = "a step" if gain.scope == "step" else "the job"
+    interval = likely(gain) if claim.about == "host" else ""
     without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
     start = start.replace("without it", without.get(claim.about, "without it"))
-    return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %{claim.facts.get('likely', '')})"
+    return f"{start}{who} takes {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{interval})"
 
 
 def _own(claim: Claim) -> tuple[str, ...]:
@@ -336,4 +342,4 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)
+BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, advice=_advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,8 @@ from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, LOADER_ADVICE, source_of
-from htagraph.findings.finding import (
-    JUDGES,
-    NO_CHART,
-    BarPart,
-    Chart,
-    Claim,
-    Evidence,
-    Finding,
-    Place,
-    Rows,
-    Trial,
-    gain_text,
-)
+from htagraph.findings.change import Change, Gain, gain_of, scenario_of
+from htagraph.findings.finding import JUDGES, NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
 from htagraph.findings.remedy import REMEDY
@@ -177,6 +166,7 @@ def _when(results: Results) -> list[Claim]:
         of_cause = table[table["cause"] == cause]
         shares = 100 * of_cause["idle_us"] / of_cause["window_us"]
         worst = of_cause.iloc[int(shares.to_numpy().argmax())]
+        change = None
         facts = {
             "rank": int(worst["rank"]), "rank_percent": float(shares.max()), "several": len(shares) > 1, "host": "",
             "compiled": compiled, "where": where,
@@ -192,33 +182,51 @@ def _when(results: Results) -> list[Claim]:
             facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
-                bound = next((each.facts for each in results.claims(BOUND.when)), {})
-                facts |= _gain_of_host(results, is_loading=loading["loading_us"] > 0)
-                is_whole = not facts["beyond"]
-                facts["likely"] = bound.get("likely", "").removeprefix("; ") * is_whole
+                change = _change_of_host(results, is_loading=loading["loading_us"] > 0)
                 facts["replays"] = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
         facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
-        claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
+        gain = change.gain if change else None
+        share = 100 * us / window
+        claims.append(Claim("device_idle", str(cause), share, "percent", gain=gain, change=change, facts=facts))
     return claims
 
 
-def _gain_of_host(results: Results, *, is_loading: bool) -> dict[str, Any]:
-    """Return how much a host that takes no time gains beyond changes that need no other program, µs, and these changes.
+def _change_of_host(results: Results, *, is_loading: bool) -> Change | None:
+    """Return a host that takes no time, with the gain beyond changes that need no other program.
+
+    No CUDA graph gains more. None where nothing is gained beyond these changes.
 
     Args:
         results: the results of the job.
         is_loading: whether the device waits for the data loader.
     """
-    gain_us = results.free.get("host", 0) / 1000
+    bounds = [claim.gain for claim in results.claims(BOUND.when) if claim.about == "host" and claim.gain]
+    gain = bounds[0] if bounds else _gain_of_host(results)
+    beyond_us = 0.0
     beyond = []
     if is_loading:
-        gain_us -= results.free.get("data_loading", 0) / 1000
+        beyond_us += results.free.get("data_loading", 0) / 1000
         beyond.append("a faster data loader")
     remedies = [claim for claim in results.claims(REMEDY.when) if claim.about == "optimizer"]
     if remedies:
-        gain_us -= remedies[0].figure
+        beyond_us += remedies[0].figure
         beyond.append("a fused optimizer")
-    return {"steps": results.steps, "free_us": max(gain_us, 0.0), "beyond": beyond}
+    if gain.value_us <= beyond_us:
+        return None
+    left = replace(
+        gain,
+        value_us=gain.value_us - beyond_us,
+        low_us=0.0,  # no graph and no compiler makes a host take no time
+        high_us=gain.high_us - beyond_us,
+    )
+    name = f"a host that takes no time{f' (beyond {and_list(beyond)})' if beyond else ''}"
+    return Change(name, ("--infinite-host",), left)
+
+
+def _gain_of_host(results: Results) -> Gain:
+    """Return what the job gains if its host takes no time."""
+    outcome = scenario_of(results.warm_graph, ["--infinite-host"]).run()
+    return gain_of(outcome, results.makespan_ns, results.steps)
 
 
 def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
@@ -282,18 +290,6 @@ def _advice(claim: Claim) -> str:
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 
 
-def _trial(claim: Claim) -> Trial | None:
-    """A host that takes no time, where its launches are late: no graph gains more."""
-    us = claim.facts.get("free_us", 0.0)
-    if us <= 0:
-        return None
-    range_of_it = f" ({claim.facts['likely']})" if claim.facts["likely"] else ""
-    others = claim.facts.get("beyond", [])
-    beyond = f" beyond {and_list(others)}" if others else ""
-    sentence = f"A host that takes no time saves {gain_text(claim, us)}{beyond}{range_of_it}."
-    return Trial(us, sentence, ("--infinite-host",))
-
-
 def _evidence(results: Results, claim: Claim) -> Evidence:
     rank, host = claim.facts["rank"], claim.facts["host"]
     table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
@@ -333,6 +329,4 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding(
-    "device_idle", needs=JUDGES, when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
-)
+DEVICE_IDLE = Finding("device_idle", needs=JUDGES, when=_when, short=_words, evidence=_evidence, advice=_advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,27 +13,37 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_source_frame, sibling_names, without_address
-from htagraph.core.statistics import MOST, SEVERAL
+from htagraph.findings.change import Change, Gain
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
-from htagraph.findings.phrases import command_line, shortened, time_text
+from htagraph.findings.phrases import shortened, time_text
 from htagraph.graph.measures.ledger import Part
-from htagraph.graph.measures.steps import duration_ns, regular_steps
-from htagraph.whatif.time_taken import most_per_usual_steps
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
-    from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "ATTRIBUTES", "JUDGES", "MEASURES", "NO_CHART", "NO_ROWS", "PREDICTS", "Bar", "BarPart", "Chart", "Claim",
-    "Evidence", "Finding", "Place", "RestsOn", "Rows", "Trial", "gain_text", "gap_words", "in_short", "interval_us",
-    "is_sure", "less_text", "likely", "most_saved_in", "of_activities", "per_step", "saved_claim", "saved_us",
-    "saves_text", "stretches", "telling_text", "usual_us",
-]  # fmt: skip
-
-_MIN_SPREAD = 0.25
-"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
-about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
+    "ATTRIBUTES",
+    "JUDGES",
+    "MEASURES",
+    "NO_CHART",
+    "NO_ROWS",
+    "PREDICTS",
+    "Bar",
+    "BarPart",
+    "Chart",
+    "Claim",
+    "Evidence",
+    "Finding",
+    "Place",
+    "RestsOn",
+    "Rows",
+    "gain_in",
+    "gap_words",
+    "in_short",
+    "of_activities",
+    "saved_claim",
+    "stretches",
+]
 
 
 class RestsOn(Enum):
@@ -67,6 +77,10 @@ class Claim:
     """Activities that prove it, some of them."""
     rests_on: frozenset[RestsOn] = frozenset()
     """What makes it uncertain."""
+    gain: Gain | None = None
+    """What is gained without what the claim is about; None where no replay says so."""
+    change: Change | None = None
+    """The change that it proposes; None where none can be made as predicted."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further figures and names that its sentence gives."""
 
@@ -160,18 +174,6 @@ class Evidence:
     """The function, or property, whose docstring says what the numbers mean."""
 
 
-class Trial(NamedTuple):
-    """What to try: a prediction that a claim makes already, and the options of the what-if that makes it again."""
-
-    saved_us: float
-    sentence: str
-    options: tuple[str, ...]
-
-    def command(self, inputs: Iterable[str]) -> str:
-        """Return the command; `inputs` are the words of the command line that choose what is read."""
-        return command_line("what-if", inputs, *self.options)
-
-
 MEASURES = frozenset({Part.DEVICE, Part.MEANING})
 """What a finding needs that states times of devices."""
 ATTRIBUTES = MEASURES | {Part.HOST}
@@ -196,8 +198,6 @@ class Finding(NamedTuple):
     """Returns the sentence, of a line or two; of a caution the part of a sentence, without capital and point."""
     evidence: Callable[..., Evidence] = lambda *_: Evidence()
     """Returns what proves the claims; called with the results and the claims."""
-    trial: Callable[[Claim], Trial | None] = lambda _: None
-    """Returns what to try, if it can be made as predicted."""
     advice: Callable[..., str] = lambda *_: ""
     """Returns what a person would do about it, in the imperative; empty for nothing that the evidence shows."""
     is_list: bool = False
@@ -260,117 +260,22 @@ def gap_words(gap: int) -> str:
     return "" if gap == GapKind.NONE else GapKind(gap).label.replace("_", " ")
 
 
-def interval_us(outcome: Outcome) -> tuple[float, float]:
-    """Return the least and the largest time that a change saves in the recorded run, µs."""
-    low, high = outcome.saved_range_ns
-    return low / 1000, high / 1000
-
-
 def saved_claim(
-    says: str, about: str, outcome: Outcome, makespan_ns: int, facts: dict[str, Any], rows: tuple[int, ...] = ()
+    says: str,
+    about: str,
+    change: Change,
+    facts: dict[str, Any] | None = None,
+    rows: tuple[int, ...] = (),
 ) -> Claim:
-    """Return the claim that a change saves what its replay saves; to the facts come its percent of the makespan.
-
-    The makespan is that of the usual steps, and the change then saves what it saves in these.
-    """
-    us, interval = saved_us(outcome)
-    facts |= {"percent": 100_000 * us / makespan_ns, "makespan_us": makespan_ns / 1000}
-    facts["mostly_in"] = most_saved_in(outcome)
-    facts["telling"] = telling_text(outcome, us, interval)
-    return Claim(says, about, us, "us", interval=interval, rows=rows, facts=facts)
+    """Return the claim that something costs what the job gains by a change."""
+    gain = change.gain
+    interval = (gain.low_us, gain.high_us)
+    return Claim(says, about, gain.value_us, "us", interval, rows, gain=gain, change=change, facts=facts or {})
 
 
-def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
-    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that.
-
-    No interval reaches beyond the time that the change takes away in these steps.
-    """
-    us = usual_us(outcome)
-    low, high = interval_us(outcome)
-    before = outcome.baseline
-    part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
-    taken = most_per_usual_steps(before, outcome.state)
-    most = min(duration_ns(before, before.time), taken) / 1000
-    return us, (min(us, low * part), max(us, min(high * part, most)))
-
-
-def telling_text(outcome: Outcome, us: float, interval: tuple[float, float]) -> str:
-    """Return which recording would tell how much a change saves; empty where the interval is no wider than that."""
-    low, high = interval
-    if high - low <= us:
-        return ""
-    from htagraph.whatif.interval import telling  # only where something is not known
-
-    return f"one {telling(outcome.baseline, outcome.interval_cause)} would"
-
-
-def most_saved_in(outcome: Outcome) -> int | None:
-    """Return the step in which a change saves more than half of its saving in all regular steps; None for no step."""
-    before = outcome.baseline
-    numbers, lasted = regular_steps(before, before.time)
-    changed, lasts = regular_steps(outcome.state.graph, outcome.marks, before)
-    if len(numbers) < SEVERAL or not np.array_equal(numbers, changed):
-        return None
-    saved = lasted - lasts
-    most = int(saved.argmax())
-    return int(numbers[most]) if saved[most] > MOST * saved.sum() > 0 else None
-
-
-def usual_us(outcome: Outcome) -> float:
-    """Return what a change saves of the recorded run, or of its usual steps, µs: at most the time that it takes there.
-
-    From end to end, a usual step may also be shorter by work of the step before it.
-    """
-    before = outcome.baseline
-    after_ns = duration_ns(outcome.state.graph, outcome.marks, before)
-    saved_ns = duration_ns(before, before.time) - after_ns
-    taken_ns = most_per_usual_steps(before, outcome.state)
-    return min(saved_ns, taken_ns) / 1000
-
-
-def per_step(us: float, steps: int) -> float:
-    """Return a time per step, µs, or in all where there are no steps."""
-    return us / max(steps, 1)
-
-
-def gain_text(claim: Claim, us: float | None = None) -> str:
-    """Return the time that a change saves, with the words "per step" where there are several steps."""
-    steps = claim.facts["steps"]
-    return f"{time_text(per_step(claim.figure if us is None else us, steps))}{' per step' if steps > 1 else ''}"
-
-
-def likely(claim: Claim) -> str:
-    """Return the interval of a gain in words where it is wide, and the step of which most of the gain is.
-
-    Example:
-        >>> likely(Claim("gain", "gemm", 3000.0, "us", interval=(2000.0, 4000.0), facts={"steps": 2}))
-        '; likely 1.00 ms to 2.00 ms'
-    """
-    low, high = claim.interval or (claim.figure, claim.figure)
-    step = claim.facts.get("mostly_in")
-    where = "" if step is None or claim.facts["steps"] <= 1 else f"; most of it in step {step}"
-    if high - low <= _MIN_SPREAD * claim.figure:
-        return where
-    least, most = (per_step(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
-    ends = f"{time_text(least) if least else '0'} to {time_text(most)}"
-    telling = claim.facts.get("telling")
-    said = f"the recording cannot tell how much: {ends}; {telling}" if telling else f"likely {ends}"
-    return f"; {said}{where}"
-
-
-def is_sure(claim: Claim) -> bool:
-    """Return whether at least a part of a gain that is worth naming is sure; of others it is said "up to"."""
-    return claim.interval is None or claim.interval[0] >= _MIN_SPREAD * claim.figure
-
-
-def saves_text(claim: Claim, us: float | None = None) -> str:
-    """Return that a change saves a time; the arguments are those of `gain_text`."""
-    return f"saves {'' if is_sure(claim) else 'up to '}{gain_text(claim, us)}"
-
-
-def less_text(claim: Claim) -> str:
-    """Return how much less time the job would take, or a step where there are several."""
-    steps = claim.facts["steps"]
-    what = "a step" if steps > 1 else "the job"
-    less = f"{time_text(per_step(claim.figure, steps))} less"
-    return f"{what} would take {less} ({claim.facts['percent']:.0f} %{likely(claim)})"
+def gain_in(claim: Claim) -> Gain:
+    """Return the gain of a claim of a finding whose claims always have one."""
+    if claim.gain is None:
+        msg = f"the claim {claim.says!r} about {claim.about!r} has no gain"
+        raise ValueError(msg)
+    return claim.gain

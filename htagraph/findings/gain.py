@@ -14,9 +14,10 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, names_that
+from htagraph.core.naming import BETWEEN_OPERATORS, is_data_loader, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
+from htagraph.findings.change import Change, gain_of, gain_without_interval, likely
 from htagraph.findings.finding import (
     PREDICTS,
     Bar,
@@ -27,16 +28,9 @@ from htagraph.findings.finding import (
     Place,
     RestsOn,
     Rows,
-    Trial,
+    gain_in,
     in_short,
-    likely,
-    most_saved_in,
-    per_step,
-    saved_us,
-    saves_text,
     stretches,
-    telling_text,
-    usual_us,
 )
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
@@ -57,8 +51,10 @@ from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "is_unknown", "rows_that_gain"]
+__all__ = ["GAIN", "gain_name", "gaining", "is_unknown", "proposed", "rows_that_gain"]
 
+_LOADER = "a data loader that keeps up"
+"""The change by which a job waits for no batch."""
 _NUMBER = re.compile(r"\d+")
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
@@ -101,7 +97,8 @@ def _when(results: Results) -> list[Claim]:
         {"around": claim.about in around, "most": claim is claims[0], "encloses": holds}
         for claim, holds in zip(claims, encloses, strict=True)
     ]
-    return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+    claims = [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+    return [replace(claim, change=proposed(claim)) for claim in claims]
 
 
 def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
@@ -187,10 +184,12 @@ def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
-    graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
-    mostly_in: int | None = None
-    would_tell = ""
-    half = float(row.get("gain_at_50_us", 0.0)) * gain / row["whole_us"]
+    graph = results.graph
+    name = str(row["name"])
+    makespan_ns = results.makespan_ns
+    gain = gain_without_interval(float(row["gain_us"]), makespan_ns, results.steps)
+    half_us = float(row.get("gain_at_50_us", 0.0)) * gain.value_us / row["whole_us"]
+    half = gain_without_interval(half_us, makespan_ns, results.steps)
     if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
         steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
         if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
@@ -199,26 +198,30 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         outcome = _outcome(results.warm_graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * row["whole_us"]) > 1:
             return []
-        gain, (low, high) = saved_us(outcome)
-        interval = (low, max(gain, min(high, row["time_us"])))  # nothing saves more than its own time
-        mostly_in = most_saved_in(outcome)
-        would_tell = telling_text(outcome, gain, interval)
-        half = usual_us(_outcome(results.warm_graph, row, 0.5)) if row["target"] else half
-    percent = 100_000 * gain / results.makespan_ns
-    if percent < MIN_PERCENT:
+        gain = gain_of(outcome, makespan_ns, results.steps)
+        most_us = max(gain.value_us, min(gain.high_us, row["time_us"]))  # nothing saves more than its own time
+        gain = replace(gain, high_us=most_us)
+        if row["target"]:
+            half = gain_of(_outcome(results.warm_graph, row, 0.5), makespan_ns, results.steps)
+    if gain.percent < MIN_PERCENT:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     facts = {
-        "what": row["what"], "target": row["target"], "percent": percent,
-        "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": _has_start_up(results, row),
-        "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
-        "mostly_in": mostly_in, "telling": would_tell, "batches": results.bound.batches,
+        "what": row["what"],
+        "target": row["target"],
+        "half": half,
+        "started": _has_start_up(results, row),
+        "loader": bool(row["name"] == "data loading"),
+        "inside": row["inside"],
+        "batches": results.bound.batches,
         "unknown": is_unknown(results, name),
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
         or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
-    }  # fmt: skip
-    return [Claim("gain", name, gain, "us", interval=interval, rests_on=doubts_of(results) & rests, facts=facts)]
+    }
+    interval = (gain.low_us, gain.high_us)
+    rests_on = doubts_of(results) & rests
+    return [Claim("gain", name, gain.value_us, "us", interval, rests_on=rests_on, gain=gain, facts=facts)]
 
 
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
@@ -250,7 +253,7 @@ def gain_name(claim: Claim, beside: Sequence[str] = ()) -> str:
 
 def _short(*claims: Claim) -> str:
     """Return the gains as a sentence, each with the named whole of which it is a part."""
-    parts, steps = [], claims[0].facts["steps"]
+    parts = []
     wholes = [each.about for each in claims]
     names = distinct([gain_name(each, wholes) for each in claims], wholes, LETTERS_IN_SHORT)
     whole = {claim.about: name for claim, name in zip(claims, names, strict=True)}
@@ -258,17 +261,18 @@ def _short(*claims: Claim) -> str:
         name_around = whole.get(claim.facts.get("inside", ""), "")
         how = "nearly all of it in" if claim.facts.get("encloses") else "part of"
         part = f"; {how} {name_around}" if name_around else ""
-        saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)}{part})"
+        gain = gain_in(claim)
+        saved = f"{time_text(gain.per_step_us)} ({gain.percent:.0f} %{likely(gain)}{part})"
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
         parts.append(f"{name}, {saved}{mostly}")
-    each = " per step" if steps > 1 else ""
+    each = " per step" if gain_in(claims[0]).scope == "step" else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
     most = "Other gains" if claims[0].facts.get("beside") else "Most you could win"
     return f"{most}{each}, each alone{inside}: {'; '.join(parts)}."
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:
-    steps = max(claims[0].facts["steps"], 1)
+    steps = max(gain_in(claims[0]).steps, 1)
     places = [_most_critical(results, claim) for claim in claims]
     ends = [claim.interval or (claim.figure, claim.figure) for claim in claims]
     bars = [
@@ -279,10 +283,10 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
     frame = pd.DataFrame({
         "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure for claim in claims],
         "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
-        "half_us": [float(claim.facts.get("half_us", np.nan)) for claim in claims],
+        "half_us": [claim.facts["half"].value_us for claim in claims],
     })  # fmt: skip
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
-    first = next((at for at, claim in enumerate(claims) if _trial(claim) and claim.facts["target"]), None)
+    first = next((at for at, claim in enumerate(claims) if claim.change and claim.facts["target"]), None)
     return Evidence(
         chart, Rows(frame, "What each saves, summed over steps", places, headings),
         place=None if first is None else places[first],
@@ -308,24 +312,62 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
     return Place(int(chosen[time.argmax()])) if len(chosen) and time.max() > 0 else None
 
 
-def _trial(claim: Claim) -> Trial | None:
+def proposed(claim: Claim) -> Change | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
     facts = claim.facts
-    if facts.get("started") or facts.get("unknown") or facts["around"]:  # nobody can halve first calls, or the unknown
+    if facts["started"] or facts["unknown"] or facts["around"]:  # nobody can halve first calls, or the unknown
         return None
     if facts["what"] == "straggler":
-        sentence = f"The straggler as fast as its peers {saves_text(claim)}."
-        return Trial(claim.figure, sentence, ("--fix-straggler", "auto"))
+        return Change(straggler_change(claim.about), ("--fix-straggler", "auto"), gain_in(claim))
     if not facts["target"]:
         return None
     if facts["loader"]:
-        interval = likely(claim).removeprefix("; ")
-        range_text = f" ({interval})" if interval else ""
-        sentence = f"A data loader that keeps up {saves_text(claim)}{range_text}."
-        return Trial(claim.figure, sentence, ("--free-dataloader",))
-    half_us = facts["half_us"]
-    change = f"Half the time of {gain_name(claim)}"
-    return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
+        return Change(_LOADER, ("--free-dataloader",), gain_in(claim))
+    return Change(f"half the time of {gain_name(claim)}", ("--scale", f"{facts['target']}:0.5"), facts["half"])
+
+
+def gaining(results: Results) -> Iterator[tuple[Change, str]]:
+    """Yield the changes of `rows_that_gain`, each with what to do: a loader that keeps up, and code that is faster.
+
+    Regions around operators are left out: nobody can free all of them. Gains are those of `htagraph.opportunities`,
+    without an interval.
+    """
+    if PREDICTS & results.graph.ledger.lacks:
+        return
+    for row in rows_that_gain(results):
+        name = str(row["name"])
+        is_region = row["what"] == "phase" and _is_around_others(results.graph, name)
+        if is_region or not row["target"] or is_unknown(results, name):
+            continue
+        is_loader = name == "data loading"
+        whole_us = row["gain_us"] if is_loader else row["gain_at_50_us"] * row["gain_us"] / row["whole_us"]
+        gain = gain_without_interval(whole_us, results.makespan_ns, results.steps)
+        if gain.percent < MIN_PERCENT:
+            continue
+        if is_loader:
+            yield Change(_LOADER, ("--free-dataloader",), gain), loader_advice(results.bound.batches)
+        else:
+            words = gain_name(Claim("gain", name, 0.0, "us", facts={"what": row["what"]}))
+            yield Change(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain), ""
+
+
+def _is_around_others(graph: DependencyGraph, name: str) -> bool:
+    """Return whether a name is of regions, other than of a data loader, whose time is mostly not their own code."""
+    acts = graph.activities
+    regions = names_that(lambda other: other == name and not is_data_loader(other), graph.names)[acts.name]
+    regions &= (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device
+    return bool(graph.own_time[regions].sum() < MOST * acts.duration[regions].sum())
+
+
+def straggler_change(name: str) -> str:
+    """Return what a straggler is like its peers, given its name in `htagraph.opportunities`.
+
+    Example:
+        >>> straggler_change("rank 2 beyond its peers'")
+        'rank 2 as fast as its peers'
+    """
+    rank = name.removesuffix(" beyond its peers'")
+    return f"{rank} as fast as its peers"
 
 
 def _advice(*claims: Claim) -> str:
@@ -345,7 +387,6 @@ GAIN = Finding(
     when=_when,
     short=_short,
     evidence=_evidence,
-    trial=_trial,
     is_list=True,
     advice=_advice,
 )

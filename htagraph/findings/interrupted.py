@@ -10,6 +10,7 @@ from htagraph.analyses.interruptions import interruptions
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings import finding
+from htagraph.findings.change import Change, gain_of, less_text
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import plural, ranks_text, share_text
 from htagraph.findings.results import Results
@@ -62,11 +63,15 @@ def _when(results: Results) -> list[finding.Claim]:
     facts = {
         "counts": {one: int((rank == one).sum()) for one in graph.ranks},
         "shares": {one: 100 * share for one, share in ranks.shares.items()},
-        "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
-        "steps": results.steps, **_native_shares(graph, found),
-    }  # fmt: skip
+        "pattern": ranks.pattern,
+        "going": ranks.going,
+        "activities": frozenset(activity.tolist()),
+        **_native_shares(graph, found),
+    }
     rows = tuple(activity[longest].tolist())
-    return [finding.saved_claim("interrupted", "", outcome, makespan, facts, rows)]
+    gain = gain_of(outcome, makespan, results.steps)
+    change = Change("host code that nothing interrupts", ("--no-interruptions",), gain)
+    return [finding.saved_claim("interrupted", "", change, facts, rows)]
 
 
 def _native_shares(graph: DependencyGraph, found: Interruptions) -> dict[str, float]:
@@ -113,7 +118,7 @@ def _short(claim: finding.Claim) -> str:
     on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
     often = f"{on} {_from_to(counts, '')} times{' each' * (len(ranks) > 1)}, for {_from_to(shares, ' %')} of its time"
     text = f"Host code is interrupted{often}, by something outside of it{pattern}"
-    return f"{text}. Without that, {finding.less_text(claim)}."
+    return f"{text}. Without that, {less_text(finding.gain_in(claim))}."
 
 
 def _from_to(values: Sequence[float], unit: str) -> str:
@@ -147,7 +152,5 @@ def _advice(claim: finding.Claim) -> str:
 
 INTERRUPTED = finding.Finding(
     "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, evidence=_evidence,
-    advice=_advice, trial=lambda claim: finding.Trial(
-        claim.figure, f"Host code that nothing interrupts {finding.saves_text(claim)}.", ("--no-interruptions",)
-    ),
+    advice=_advice,
 )  # fmt: skip

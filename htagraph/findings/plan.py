@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 import pandas as pd
 
-from htagraph.core.errors import SelectionError, check_type
+from htagraph.core.errors import check_type
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_data_loader, names_that
-from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
-from htagraph.findings.blocking import BLOCKING
-from htagraph.findings.finding import Claim, Finding, per_step, saved_us
-from htagraph.findings.gain import gain_name, is_unknown, rows_that_gain
-from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.change import per_step, saved_us, steps_of
+from htagraph.findings.changes import ProposedChange, changes_of
+from htagraph.findings.gain import is_unknown, rows_that_gain
 from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
-from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
-from htagraph.findings.slow_stage import SLOW_STAGE
-from htagraph.findings.straggler import STRAGGLER
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
 from htagraph.whatif.interval import telling
@@ -58,11 +51,6 @@ CURVE = Table(
     Col("how", "str", '``"optimal"``, or how far from the best one the set may be'),
     Col("which", "str", "the names of the changes"),
 )
-_NAMES = {
-    BLOCKING.name: "no waiting for the device in {}", INTERRUPTED.name: "no interruptions of host code",
-    SLOW_STAGE.name: "equal work of stages", STRAGGLER.name: "rank {} as fast as its peers",
-}  # fmt: skip
-"""What findings propose in words; a remedy says it itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +83,8 @@ class BestChanges:
     """The prediction with all changes."""
     options: tuple[str, ...]
     """The options of ``htagraph what-if`` that make all changes, in an order in which they may follow each other."""
+    proposed: tuple[ProposedChange, ...] = ()
+    """The changes as they stand in `htagraph.changes`, the first thing to do first."""
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
@@ -204,9 +194,10 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         raise ChangeError(msg)
     graph = results.warm_graph
     steps = results.steps
-    offers = sorted(_offered(results).values(), key=lambda pair: -pair[0])
-    offered = [each for _, each in offers][:_MOST_CHANGES]
-    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
+    proposed = _offers(results)
+    proposed = proposed[:1] if budget == 1 else proposed  # what to do first
+    offers = [_offer(row.change.name, row.options) for row in proposed if row.change]
+    savings = savings_of(graph, sorted(offers, key=lambda offer: offer.is_whole))
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
@@ -216,13 +207,14 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     low = min(per_step(ends[0], steps), saved)
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
-    alone = {offer.name: per_step(gain, steps) for gain, offer in offers}
+    alone = {row.change.name: row.gain.per_step_us for row in proposed if row.change and row.gain}
     return BestChanges(
         _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
         _curve(savings, found, job_ns), saved, (low, high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
         outcome, tuple(word for each in chosen for word in each.options),
+        tuple(row for row in proposed if row.options in {each.options for each in chosen}),
     )  # fmt: skip
 
 
@@ -233,68 +225,27 @@ def _unknown_us(results: Results) -> float:
     return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
 
 
-def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
-    """Return the changes that may be in a plan, each with what it saves alone, µs, by its options."""
-    found: dict[tuple[str, ...], tuple[float, Offer]] = {}
-    for name, gain, options in (*_of_gains(results), *_of_findings(results)):
-        with suppress(SelectionError, ValueError):  # an option that reads no value
-            found.setdefault(options, (gain, _change(name, options)))
-    return found
+def _offers(results: Results) -> list[ProposedChange]:
+    """Return the changes that a plan is chosen among: those for which a way is known; where there are none, all.
+
+    What may gain nothing is left out where there is something else: a host that takes no time contains every change of
+    host code.
+    """
+    found = [row for row in changes_of(results) if row.change and row.gain]
+    known = [row for row in found if row.is_known and row.gain and row.gain.low_us > 0]
+    ways = [row for row in found if row.is_known]
+    return (known or ways or found)[:_MOST_CHANGES]
 
 
-def _of_gains(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
-    """Yield what gains, but no region around operators: nobody can free all of it, and what is inside says more."""
-    for row in rows_that_gain(results):
-        if is_unknown(results, str(row["name"])):  # nobody can halve what nobody knows
-            continue
-        if row["what"] == "phase" and _is_around_others(results.graph, str(row["name"])):
-            continue
-        if row["name"] == "data loading":
-            yield "a data loader that keeps up", row["gain_us"], ("--scale", f"{row['target']}:0")
-        elif row["target"]:
-            name = gain_name(Claim("gain", str(row["name"]), 0.0, "us", facts={"what": row["what"]}))
-            yield f"{name} twice as fast", row["gain_at_50_us"], ("--scale", f"{row['target']}:0.5")
-        elif row["what"] == "straggler":
-            rank = str(row["name"]).removesuffix(" beyond its peers'")
-            yield f"{rank} as fast as its peers", row["gain_us"], ("--fix-straggler", "auto")
-
-
-def _is_around_others(graph: DependencyGraph, name: str) -> bool:
-    """Return whether a name is of regions, other than of a data loader, whose time is mostly not their own code."""
-    acts = graph.activities
-    regions = names_that(lambda other: other == name and not is_data_loader(other), graph.names)[acts.name]
-    regions &= (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device
-    return bool(graph.own_time[regions].sum() < MOST * acts.duration[regions].sum())
-
-
-def _of_findings(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
-    findings: tuple[Finding, ...] = (INTERRUPTED, BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER)
-    for finding in findings:
-        for claim in results.claims(finding.when):
-            trial = finding.trial(claim)
-            if trial is not None and claim.unit == "us":
-                name = _NAMES.get(finding.name, f"{{}}: {claim.facts.get('change')}").format(claim.about)
-                yield name, trial.saved_us, trial.options
-
-
-def _change(name: str, options: tuple[str, ...]) -> Offer:
+def _offer(name: str, options: tuple[str, ...]) -> Offer:
     """Return the change that options of ``htagraph what-if`` make."""
-    pairs: list[list[str]] = []
-    for word in options:
-        if word.startswith("--"):
-            pairs.append(word.removeprefix("--").split("=", 1))
-        else:
-            pairs[-1].append(word)
-    read = [CHANGES[option].read("".join(value)) for option, *value in pairs]
-    whole = all(
-        option == "remove-sync" or (option == "scale" and value[0].rpartition(":")[2] == "0")
-        for option, *value in pairs
-    )
+    steps = steps_of(options)
+    is_whole = all(option == "remove-sync" or (option == "scale" and value.endswith(":0")) for option, value in steps)
 
     def apply(scenario: Scenario) -> Scenario:
-        return reduce(lambda so_far, each: each.apply(so_far), read, scenario)
+        return reduce(lambda so_far, step: CHANGES[step[0]].read(step[1]).apply(so_far), steps, scenario)
 
-    return Offer(name, options, apply, whole)
+    return Offer(name, options, apply, is_whole)
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:

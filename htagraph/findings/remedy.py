@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,19 +17,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import (
-    PREDICTS,
-    Claim,
-    Evidence,
-    Finding,
-    Trial,
-    in_short,
-    interval_us,
-    less_text,
-    of_activities,
-    saved_claim,
-    usual_us,
-)
+from htagraph.findings.change import Change, Gain, gain_of, interval_us, less_text, usual_us
+from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
 from htagraph.findings.results import Results
@@ -326,48 +314,89 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     yield text, (("--scale", f"kind=computation,name=*{ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
 
 
-_KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {
-    "pageable copies": (
-        _pageable, "in pinned memory, with no wait for copies to the device",
+class _Way(NamedTuple):
+    """A way of working for which a better one is known."""
+
+    find: Callable[[DependencyGraph], Iterator[_Found]]
+    """Yields where a job works that way."""
+    better: str
+    """The change that is closest to the better way, as an end of a sentence."""
+    change: str
+    """The same change, as a thing."""
+    advice: str
+    """What to do. NAME stands for the words of `_NAMED`, or for the name of an activity."""
+
+
+_KINDS: Final[dict[str, _Way]] = {
+    "pageable copies": _Way(
+        _pageable,
+        "in pinned memory, with no wait for copies to the device",
+        "pinned memory for copies",
         "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
     ),
-    "allocator": (
-        _allocator, "without these calls of the allocator",
+    "allocator": _Way(
+        _allocator,
+        "without these calls of the allocator",
+        "an allocator without these calls",
         "Use less memoryNAME, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     ),
-    "optimizer": (_optimizer, "as one kernel with no host time", "Make the optimizer with fused=True."),
-    "single precision": (_single, "with such products twice as fast", "Use autocast NAME."),
-    "below the roof": (
-        _below_roof, "at half of that peak",
+    "optimizer": _Way(
+        _optimizer,
+        "as one kernel with no host time",
+        "the optimizer as one kernel",
+        "Make the optimizer with fused=True.",
+    ),
+    "single precision": _Way(
+        _single,
+        "with such products twice as fast",
+        "twice the speed of products in single precision",
+        "Use autocast NAME.",
+    ),
+    "below the roof": _Way(
+        _below_roof,
+        "at half of that peak",
+        "half of the device's peak for these kernels",
         "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or other sizes.",
     ),
-    "pointwise": (
-        _pointwise, "with one kernel in place of each row, as long as its longest",
+    "pointwise": _Way(
+        _pointwise,
+        "with one kernel in place of each row, as long as its longest",
+        "one kernel in place of each row of elementwise kernels",
         "Fuse elementwise kernels: torch.compile, or fused kernels for norms, embeddings and activations.",
     ),
-    "messages": (
-        _messages, "with one call in place of each row, as long as one of them",
+    "messages": _Way(
+        _messages,
+        "with one call in place of each row, as long as one of them",
+        "one call in place of each row of small messages",
         "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
     ),
-    "calls": (
-        _calls, "without these collectives",
+    "calls": _Way(
+        _calls,
+        "without these collectives",
+        "no small collectives in a row",
         "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
     ),
-    "loops": (
-        _loops, "without this loop",
+    "loops": _Way(
+        _loops,
+        "without this loop",
+        "whole tensors in place of a loop",
         "Replace the loop by operators on whole tensors (vectorize it; foreach=True for an optimizer).",
     ),
-    "compiling": (
-        _compiling, "without compilation",
+    "compiling": _Way(
+        _compiling,
+        "without compilation",
+        "no compilation in the steps",
         "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
         "torch._dynamo.mark_dynamic. TORCH_LOGS=recompiles says what changed.",
     ),
-    "attention": (
-        _attention, "without the softmax",
+    "attention": _Way(
+        _attention,
+        "without the softmax",
+        "attention without a softmax of its own",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
     ),
-}  # fmt: skip
-"""A way for which a better one is known → the function that finds it, the change in words, and the advice."""
+}
+"""The ways by name."""
 
 
 _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {
@@ -380,7 +409,8 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Resu
 def _when(results: Results) -> list[Claim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
-    for kind, (find, *_) in _KINDS.items():
+    for kind, way in _KINDS.items():
+        find = way.find
         of_kind = []
         if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
@@ -397,29 +427,27 @@ def _when(results: Results) -> list[Claim]:
                 options = tuple(word for pair in changes for word in pair if word)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
-                facts = {"text": text, "options": options, "steps": results.steps, "name": name}
-                facts |= {"change": _KINDS[kind][1], "sends": find in (_messages, _calls)}
+                facts = {"text": text, "name": name, "sends": find in (_messages, _calls)}
                 shown = tuple(rows[:MOST_ROWS].tolist())
-                claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
+                gain = gain_of(outcome, makespan, results.steps)
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
-                    whole, saved_ns = outcome.baseline_ns, outcome.saved_ns
-                    facts |= {"steps": 0, "percent": 100 * saved_ns / whole, "makespan_us": whole / 1000}
-                    claim = replace(claim, figure=saved_ns / 1000, interval=interval_us(outcome), facts=facts)
-                of_kind.append(claim)
-        of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
+                    low_us, high_us = interval_us(outcome)
+                    gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
+                if gain.percent >= MIN_PERCENT:
+                    change = Change(way.change, options, gain)
+                    of_kind.append(saved_claim("remedy", kind, change, facts, shown))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
 
 
-def _trial(claim: Claim) -> Trial:
-    change = claim.facts["change"]
-    return Trial(claim.figure, f"{change[0].upper()}{change[1:]}, {less_text(claim)}.", claim.facts["options"])
+def _short(claim: Claim) -> str:
+    return f"{claim.facts['text']}; {_KINDS[claim.about].better}, {less_text(gain_in(claim))}."
 
 
 REMEDY = Finding(
-    "remedy", needs=PREDICTS, when=_when, trial=_trial,
+    "remedy", needs=PREDICTS, when=_when,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
-    short=lambda claim: f"{claim.facts['text']}; {claim.facts['change']}, {less_text(claim)}.",
-    advice=lambda claim: _KINDS[claim.about][2].replace("NAME", claim.facts["name"]),
+    short=_short,
+    advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.facts["name"]),
 )  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import MEASURES, Claim, Finding, Trial, less_text, saved_claim, saves_text
+from collections.abc import Sequence
+
+from htagraph.findings.change import Change, gain_of, less_text
+from htagraph.findings.finding import MEASURES, Claim, Finding, gain_in
 from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
 from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
@@ -12,7 +15,7 @@ from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["SLOW_STAGE", "scale_options"]
+__all__ = ["SLOW_STAGE"]
 
 _OWN_WORK = ["host", "computation", "memory"]
 """Kinds of what a rank does by itself."""
@@ -40,10 +43,14 @@ def _when(results: Results) -> list[Claim]:
     left = (usual_step_ns(graph, graph.time) - stage.most_ns) / 1000
     facts = {
         "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
-        "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),
-        "waited_us": waited if waited <= left else 0.0, "steps": results.steps,
+        "most_us": stage.most_ns / 1000, "others": len(stage.others), "waited_us": waited if waited <= left else 0.0,
     }  # fmt: skip
-    return [saved_claim("slow_stage", ", ".join(map(str, stage.ranks)), outcome, makespan, facts)]
+    gain = gain_of(outcome, makespan, results.steps)
+    about = ", ".join(map(str, stage.ranks))
+    words = _scale_options(options)
+    change = Change("equal work in all stages", words, gain) if words else None
+    interval = (gain.low_us, gain.high_us)
+    return [Claim("slow_stage", about, gain.value_us, "us", interval, gain=gain, change=change, facts=facts)]
 
 
 def _words(claim: Claim) -> str:
@@ -55,22 +62,18 @@ def _words(claim: Claim) -> str:
     range_text = most if least == most else f"{least} to {most}"
     return (
         f"The pipeline stage{s} of {ranks_text(ranks)} work{'' if s else 's'} {time_text(facts['own_us'])} a step, the "
-        f"other{others} {range_text}{waited}. With equal stages {less_text(claim)}."
+        f"other{others} {range_text}{waited}. With equal stages {less_text(gain_in(claim))}."
     )
 
 
-def scale_options(claim: Claim) -> tuple[str, ...]:
-    """Return the options that make the stages equal; none where these are too many for a command."""
-    options = claim.facts["options"]
-    return () if len(options) > MAX_LISTED else tuple(word for each in options for word in ("--scale", each))
-
-
-def _trial(claim: Claim) -> Trial | None:
-    options = scale_options(claim)
-    return Trial(claim.figure, f"Equal work in all stages {saves_text(claim)}.", options) if options else None
+def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
+    """Return the options that make the stages equal, by the values of `--scale`; none if too many for a command."""
+    if len(scales) > MAX_LISTED:
+        return ()
+    return tuple(word for scale in scales for word in ("--scale", scale))
 
 
 SLOW_STAGE = Finding(
-    "slow_stage", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence, trial=_trial,
+    "slow_stage", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence,
     advice=lambda _: "Give this stage less to do, and the others more.",
 )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
+from htagraph.findings.change import gain_without_interval
+from htagraph.findings.finding import Claim, Evidence, Finding, gain_in, in_short, of_activities
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, plural, share_text, time_text
 from htagraph.findings.results import Results
@@ -105,18 +106,19 @@ def _when(results: Results) -> list[Claim]:
     facts = {
         "text": text,
         "path_us": path_ns / 1000,
-        "free_us": on_path_ns / 1000,
         "ranks": tuple(start_up_by_rank(graph)),
         "several_steps": len(graph.steps) > 1,
     }
-    share = 100 * on_path_ns / path_ns
-    return [Claim("start_up", graph.names[acts.name[rows[0]]], share, "percent", rows=rows, facts=facts)]
+    gain = gain_without_interval(on_path_ns / 1000, path_ns, steps=0)
+    about = graph.names[acts.name[rows[0]]]
+    return [Claim("start_up", about, gain.percent, "percent", rows=rows, gain=gain, facts=facts)]
 
 
 def _words(claim: Claim) -> str:
     text = claim.facts["text"]
-    on_path = time_text(claim.facts["free_us"])
-    if not claim.facts["free_us"]:
+    on_path_us = gain_in(claim).value_us
+    on_path = time_text(on_path_us)
+    if not on_path_us:
         return f"Start-up takes {text}."
     path = time_text(claim.facts["path_us"])
     share = f"{share_text(claim.figure)} of the critical path of {path}"

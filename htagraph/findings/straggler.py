@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
-from htagraph.findings.finding import MEASURES, Claim, Finding, Trial, in_short, saved_claim, saves_text
+from htagraph.findings.change import Change, gain_of
+from htagraph.findings.finding import MEASURES, Claim, Finding, in_short
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import FREE, Results
@@ -52,13 +53,14 @@ def _when(results: Results) -> list[Claim]:
         facts["cause"] = "alone"
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(str(row["cause"]))
-    fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
-    is_small = 100_000 * fixed.figure < MIN_PERCENT * results.makespan_ns  # another rank is nearly as late
-    free_us = 0.0 if outcome.changes_unrecorded_host or is_small else fixed.figure
-    facts |= {"fixed": fixed, "free_us": free_us, "ranks": [slow.straggler]}
-    facts["within"] = FREE[free][1] if free else ""
-    share, about = float(row["share_percent"]), str(slow.straggler)
-    return [Claim("straggler", about, share, "percent", rests_on=doubts_of(results), facts=facts)]
+    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    is_known = gain.percent >= MIN_PERCENT and not outcome.changes_unrecorded_host  # else another rank is as late
+    about = str(slow.straggler)
+    change = Change(f"rank {about} as fast as its peers", ("--fix-straggler", "auto"), gain) if is_known else None
+    facts |= {"ranks": [slow.straggler], "within": FREE[free][1] if free else ""}
+    share = float(row["share_percent"])
+    rests_on = doubts_of(results)
+    return [Claim("straggler", about, share, "percent", rests_on=rests_on, gain=gain, change=change, facts=facts)]
 
 
 def _words(claim: Claim) -> str:
@@ -78,12 +80,4 @@ def _advice(claim: Claim) -> str:
     return f"Compare rank {claim.about} with its peers: {compare}." if compare else ""
 
 
-def _trial(claim: Claim) -> Trial | None:
-    fixed = claim.facts["fixed"]
-    sentence = f"Rank {claim.about} as fast as its peers {saves_text(fixed)}."
-    return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if claim.facts.get("free_us", 0.0) > 0 else None
-
-
-STRAGGLER = Finding(
-    "straggler", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
-)
+STRAGGLER = Finding("straggler", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence, advice=_advice)

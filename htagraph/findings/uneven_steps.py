@@ -16,7 +16,8 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.statistics import CHANCE, MOST, SEVERAL
-from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
+from htagraph.findings.change import Gain
+from htagraph.findings.finding import Claim, Evidence, Finding, gain_in, in_short, of_activities
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
@@ -201,17 +202,18 @@ def _explained(results: Results) -> list[Claim]:
     # others that do not do it are faster by at most what their own long steps lose
     lost = {each: float(long[each][1].sum()) if each in long else 0.0 for each in graph.ranks}
     saved = min(explains[each] if each in ranks else lost[each] for each in graph.ranks) / 1000
-    percent = 100_000 * saved / max(results.path.makespan_ns, 1)
-    if percent < MIN_PERCENT:
+    gain = Gain(saved, 0.0, saved, 0, results.path.makespan_ns / 1000)  # no replay says how much of it is gained
+    if gain.percent < MIN_PERCENT:
         return []
     steps, excess, sure, _ = long[rank]
     more, own = (float(each[(explained > 0) & sure].mean()) / 1000 for each in (excess, explained))
     facts: dict[str, Any] = {
         "odd": tuple(steps[explained > 0].tolist()), "more_us": more, "own_us": own, "lacking": lacking,
-        "aside": aside, "percent": percent, "free_us": saved, "ranks": ranks, "alone": len(ranks) < len(graph.ranks),
+        "aside": aside, "ranks": ranks, "alone": len(ranks) < len(graph.ranks),
     }  # fmt: skip
     proof = tuple(rows[:MOST_ROWS].tolist())
-    return [Claim("uneven_steps", graph.names[name], len(facts["odd"]), "count", rows=proof, facts=facts)]
+    odd = len(facts["odd"])
+    return [Claim("uneven_steps", graph.names[name], odd, "count", rows=proof, gain=gain, facts=facts)]
 
 
 def _when(results: Results) -> list[Claim]:
@@ -241,7 +243,8 @@ def _short(claim: Claim) -> str:
     if "more_us" in facts:
         runs = "runs then" if facts["lacking"] else f"takes {time_text(facts['own_us'])} more then"
         where = " in another thread" * facts["aside"] + f" on {ranks_text(facts['ranks'])}" * facts["alone"]
-        saved = f"{time_text(facts['free_us'])} less ({facts['percent']:.0f} %)"
+        gain = gain_in(claim)
+        saved = f"{time_text(gain.value_us)} less ({gain.percent:.0f} %)"
         text = f"{_which(facts['odd'])} {time_text(facts['more_us'])} longer than usual: {in_short(claim.about)} {runs}"
         return f"{text}{where}. Without that, the job would take up to {saved}."
     low, high = time_text(facts["low_us"]), time_text(facts["high_us"])

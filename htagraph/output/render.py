@@ -19,7 +19,7 @@ from rich.text import Text
 from htagraph.core.errors import printable
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import command_line, plural
-from htagraph.findings.verdict import first_step, in_brief, trial_of
+from htagraph.findings.verdict import in_brief
 from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
 from htagraph.output.summary import Summary
 
@@ -81,15 +81,15 @@ def render_summary(
     In full, it has all tables and the whole verdict, in place of findings and the tables that matter most; `inputs` are
     the words of the command line that choose what is read, for the commands that are suggested.
     """
-    trial = trial_of(summary.claims)
+    first = summary.changes.first
     traces = summary.graph.traces.values() if summary.graph is not None else []
-    steps = [step for step in said_for(traces, [first_step(summary.claims)]) if step]
+    steps = said_for(traces, [first.text]) if first else []
     glance = [*(f"First: {step}" for step in steps), summary.at_a_glance()]
     room = _HEAD_LINES - 2 - _height(glance, width)  # an empty line, and a heading
     fits = (lambda lines: _height(lines, width) <= room) if form == "table" else (lambda _: True)
-    sentences, more = (summary.verdict, 0) if full else in_brief(summary.claims, fits)
+    sentences, more = (summary.verdict, 0) if full else in_brief(summary.claims, fits, first.action if first else "")
     sentences = sentences if full else said_for(traces, sentences)
-    last = [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []
+    last = [f"{first.change.sentence[:-1]}: {first.change.command(inputs)}"] if first and first.change else []
     if not full:
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -13,6 +13,7 @@ from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
+from htagraph.findings.changes import ProposedChanges, changes_of
 from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
 from htagraph.findings.incomplete import is_judged
@@ -78,7 +79,8 @@ class Summary:
             up and the one at the edge of the recording; NaN without steps.
         step_text: How many steps take how long, in words, without earlier work, with the mean or range if it differs.
         device_use: how busy devices are, as a part of a sentence; empty without device work.
-        graph: The job, on which the changes of findings are replayed.
+        graph: The job.
+        changes: What to change, the first thing to do first; see `htagraph.changes`.
     """
 
     inputs: pd.DataFrame
@@ -91,6 +93,7 @@ class Summary:
     step_text: str = ""
     device_use: str = ""
     graph: DependencyGraph | None = None
+    changes: ProposedChanges = field(default_factory=ProposedChanges)
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -190,11 +193,13 @@ class Summary:
             >>> hg.summarize(hg.load("data/demo")).to_dict()["schema_version"]
             1
         """
-        findings = rows_of(self.claims, self.graph)
+        findings = rows_of(self.claims)
+        first = self.changes.first
         if self.graph is not None:
             traces = self.graph.traces.values()
             findings = [row | {key: " ".join(said_for(traces, [row[key]])) for key in _SAID} for row in findings]
-        results = {**self.tables, "findings": findings, "verdict": self.verdict}
+        heads = {"first": first.to_dict() if first else None}
+        results = {**heads, **self.tables, "findings": findings, "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 
@@ -208,6 +213,7 @@ class Summary:
         "stragglers": "analyses.stragglers.TABLE", "interruptions": "analyses.interruptions.TABLE",
         "gaps": "queries.replay.GAPS", "clocks": CLOCKS, "findings": ROWS,
     },
+    figures=(Col("first", "any"),),
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,
         "critical_path": "Critical path, by what it consists of",
@@ -263,6 +269,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     return Summary(
         results.inputs, tables, issues_of(graph), said_for(graph.traces.values(), sentences(claims)), window_us(graph),
         tuple(claims), step_us, step_text(graph), device_use(results), graph,
+        changes_of(results, claims),
     )  # fmt: skip
 
 

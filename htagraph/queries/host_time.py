@@ -143,7 +143,7 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     """
     time = np.zeros(len(LATE_REASONS) - 1)
     waits, shares, count = _waits(graph, rank)
-    if waits and shares[-1] < MOST:
+    if count >= MANY and shares[-1] < MOST:
         return "launches"
     for work, since in waits:
         segments = path_to(graph, np.array([2 * work]), since).segments

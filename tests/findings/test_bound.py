@@ -10,9 +10,10 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.bound import BOUND
-from htagraph.findings.finding import usual_us
+from htagraph.findings.change import usual_us
+from htagraph.findings.changes import changes_of
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import claims_of, first_step, sentences
+from htagraph.findings.verdict import claims_of, sentences
 from htagraph.queries.path_segments import HOST_CATEGORIES
 from tests.findings.claims_by_hand import bound
 from tests.reach import DATASETS, graph_of
@@ -40,14 +41,15 @@ def test_the_figure_is_the_share_of_the_path_and_nothing_else_gains_more(path: P
         with suppress(hg.SelectionError):
             gains[cause] = 1000 * usual_us(change().run())
     assert claim.about == max(gains, key=lambda each: gains[each]) or claim.facts["by_workers"]
-    assert claim.facts["free_us"] * 1000 == pytest.approx(gains[claim.about], abs=1)
+    assert claim.gain is not None
+    assert claim.gain.value_us * 1000 == pytest.approx(gains[claim.about], abs=1)
 
 
 def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
     graph = graph_of(DATASETS[0])
     part = Results(graph, path=hg.critical_path(graph, graph.steps[0]))
     assert part.free == {}
-    assert "free_us" not in BOUND.when(part)[0].facts
+    assert BOUND.when(part)[0].gain is None
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,6 @@ def test_waiting_for_absent_ranks_may_look_like_transfer() -> None:
     claim = bound("communication", absent="recorded")
     assert BOUND.short(claim).startswith("Bound by transfers between ranks, or waiting for ranks not recorded: 80 %")
     assert BOUND.advice(claim) == "Load all ranks, to split waiting from transfer."
-    assert BOUND.trial(claim) is None
 
 
 def test_the_largest_of_what_bounds_it_is_shown() -> None:
@@ -162,5 +163,7 @@ def test_a_device_that_serves_another_process_is_no_work_of_the_host_and_no_earl
     assert claim.figure > 90
     assert results.free["host"] < 0.06 * results.makespan_ns
     claims = claims_of(results)
-    assert "nvidia-smi" in first_step(claims)
+    first = changes_of(results).first
+    assert first is not None
+    assert "nvidia-smi" in first.action
     assert not any("earlier" in sentence for sentence in sentences(claims))

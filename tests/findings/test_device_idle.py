@@ -68,11 +68,11 @@ def test_the_part_of_the_waiting_that_the_data_loader_explains_is_named_and_no_g
     (claim,) = [claim for claim in DEVICE_IDLE.when(results) if claim.about == "host_wait"]
     assert claim.facts["loading_us"] == pytest.approx(9_000, rel=0.01)
     assert "9.00 ms of this in 3 waits for the data loader; beside that, the host launches" in DEVICE_IDLE.short(claim)
-    trial = DEVICE_IDLE.trial(claim)
-    assert trial is not None
-    assert "beyond a faster data loader" in trial.sentence
+    change = claim.change
+    assert change is not None
+    assert "beyond a faster data loader" in change.sentence
     gains = results.free
-    assert trial.saved_us == pytest.approx((gains["host"] - gains["data_loading"]) / 1000)
+    assert change.gain.value_us == pytest.approx((gains["host"] - gains["data_loading"]) / 1000)
 
 
 def test_idle_time_behind_other_work_is_called_what_it_is() -> None:

@@ -7,10 +7,11 @@ import re
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim, usual_us
+from htagraph.findings.change import usual_us
+from htagraph.findings.changes import ranked
+from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import trial_of
 from tests.findings.claims_by_hand import blocking, gain
 from tests.reach import DATA, graph_of
 from tests.strategies import annotation, load, op, step
@@ -107,26 +108,22 @@ def test_what_contains_another_gain_leaves_the_trial_to_it() -> None:
     outer, inner = gain("backward", 500.0, 50.0, "phase", around=True), gain("x", 400.0, 40.0, inside="backward")
     assert "backward, 500.0 µs (50 %); kernel x, 400.0 µs (40 %; part of backward)" in GAIN.short(outer, inner)
     assert not GAIN.advice(outer, inner)  # its name is no advice
-    assert GAIN.trial(outer) is None
+    assert outer.change is None
 
 
 def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
     half = gain("aten::mm", 100.0, 20.0, "operator", target="op=aten::mm", half_us=40.0, steps=2)
     straggler = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", steps=2)
-    best = trial_of([half, blocking(60.0, 6.0, steps=2), straggler])
-    assert best is not None
-    assert best.command(["my job"]) == "htagraph what-if 'my job' --remove-sync=op=aten::item"
-    assert best.sentence == "No waiting for the device in aten::item saves 30.0 µs per step."
-    second = trial_of([half, straggler])
-    assert second is not None
-    assert second.command(["x"]).endswith("--fix-straggler auto")
-    assert trial_of([]) is None
+    first, *others = ranked([half, blocking(60.0, 6.0, steps=2), straggler])
+    assert first.options == ("--remove-sync=op=aten::item",)
+    assert first.text.endswith("No waiting for the device in aten::item saves 30.0 µs per step.")
+    assert [row.options[0] for row in others] == ["--fix-straggler", "--scale"]
+    assert ranked([]).first is None
 
 
 def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
-    best = trial_of([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
-    assert best is not None
-    assert "saves up to 20.0 µs" in best.sentence
+    (row,) = ranked([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
+    assert "saves up to 20.0 µs" in row.text
 
 
 def test_a_region_that_is_nearly_all_one_operator_names_it() -> None:

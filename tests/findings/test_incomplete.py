@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import htagraph as hg
+from htagraph.findings.changes import ranked
 from htagraph.findings.incomplete import INCOMPLETE, missing_parts
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import first_step
 from htagraph.graph.measures.ledger import Part
 from tests.strategies import Json, launch, load, op, runtime
 
@@ -29,7 +29,8 @@ def test_what_is_missing_comes_first_and_no_verdict_rests_on_it() -> None:
         "host waits 1.80 ms of 3.00 ms for devices that do nothing in the file and are likely the limit. What bounds "
         "the job, when its device is idle and what changes gain cannot be said."
     )
-    assert first_step(claims).startswith("Record again: without a second profiler")
+    (row,) = ranked(claims)
+    assert row.text.startswith("Record again: without a second profiler")
 
 
 def test_what_is_missing_is_a_value_with_how_to_record_it() -> None:

@@ -10,22 +10,22 @@ from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import in_brief, trial_of
+from htagraph.findings.verdict import in_brief
 from htagraph.output.reports.ranks import stragglers_report
+from tests.findings.claims_by_hand import gained
 from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 
 FACTS = {
     "counts": {0: 18, 1: 40, 2: 20}, "shares": {0: 68.2, 1: 73.1, 2: 70.0}, "places": 41, "least_us": 1_010.0,
-    "most_us": 44_000.0, "going": 2, "together_percent": 81.0, "chance_percent": 30.0, "pattern": "", "steps": 0,
-    "percent": 50.0,
+    "most_us": 44_000.0, "going": 2, "together_percent": 81.0, "chance_percent": 30.0, "pattern": "",
     "native": 0.0, "native_usual": 0.9,
 }  # fmt: skip
 
 
 def claim(**more: object) -> Claim:
-    return Claim("interrupted", "", 346_300.0, "us", facts=FACTS | more)
+    return Claim("interrupted", "", 346_300.0, "us", gain=gained(346_300.0, 50.0), facts=FACTS | more)
 
 
 def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
@@ -42,9 +42,9 @@ def test_a_summary_says_it_and_gives_the_command_first() -> None:
     short, _ = in_brief(summary.claims)
     assert short[1].startswith("Host code is interrupted on all ranks, 3 times each, for ")
     assert "Without that, the job would take " in short[1]
-    best = trial_of(summary.claims)
-    assert best is not None
-    assert best.command(["x"]) == "htagraph what-if x --no-interruptions"
+    first = summary.changes.first
+    assert first is not None
+    assert first.options == ("--no-interruptions",)
     assert len(summary.tables["interruptions"]) == len(summary.whole()["interruptions"]) == 6
 
 

@@ -6,18 +6,21 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
+from htagraph.findings.changes import changes_of
+from htagraph.findings.plan import plan_of
+from htagraph.findings.results import Results
 from htagraph.queries.weights import ChangeError
 from tests.findings.test_start_up import starting
 from tests.reach import DATA, JOBS, graph_of, label
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, step
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
 
 
 def test_a_plan_says_what_its_changes_save() -> None:
     plan = hg.plan(graph_of(DATA / "demo"))
     said = plan.sentences(["data/demo"])
-    assert said[0].startswith("3 changes save together per step: 3.31 ms (38 %; 90 %: ")
-    assert "no waiting for the device in aten::item, 1.28 ms" in said[0]
-    assert said[1] == f"No other 3 changes of the {plan.among} compared save more."
+    assert said[0].startswith("2 changes save together per step: 2.63 ms (30 %; 90 %: ")
+    assert "no waiting for the device in aten::item, 1.27 ms more" in said[0]
+    assert said[1] == f"No other 2 changes of the {plan.among} compared save more."
     assert said[-1].startswith("To predict it: ")
     assert plan.interval_us[0] <= plan.saved_us <= plan.interval_us[1]
 
@@ -26,8 +29,17 @@ def test_one_change_is_said_in_the_singular() -> None:
     said = hg.plan(graph_of(DATA / "demo"), budget=1).sentences(["data/demo"])
     assert said[0].startswith("1 change saves per step: 1.36 ms")
     assert "rank 2 as fast as its peers" in said[0]  # the simulated fault
-    assert said[1].startswith("No other change of the ")
-    assert said[1].endswith("saves more.")
+
+
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_what_to_do_first_is_the_first_plan_and_no_plan_saves_less(path: Path) -> None:
+    results = Results(graph_of(path))
+    first = changes_of(results).first
+    if first is None or first.change is None:
+        return
+    assert plan_of(results, 1).options == first.options
+    assert first.gain is not None
+    assert plan_of(results, 3).saved_us >= first.gain.per_step_us - 0.01
 
 
 @pytest.mark.parametrize("path", JOBS, ids=label)
@@ -46,11 +58,12 @@ def test_one_kernel_in_place_of_many_is_compared_with_other_changes() -> None:
         for place in range(100):
             at = begin + 20 + 150 * place
             correlation = 1_000 * number + place + 1
+            events += [op("aten::add_", at - 5, 20)]
             events += [launch(at, 10, correlation), kernel(COMPUTE, at + 15, 4, correlation)]
     plan = hg.plan(load(events))
     assert not plan.left_out
     said = " ".join(plan.sentences(["job"]))
-    assert "optimizer: as one kernel with no host time" in said
+    assert "the optimizer as one kernel" in said
     assert plan.titles["plan"].startswith("The best")
     assert any("--fuse" in each for each in plan.options)
     for is_more in (False, True):
@@ -65,7 +78,7 @@ def test_start_up_is_nothing_that_a_plan_saves() -> None:
     plan = hg.plan(load(starting()))
     saved = dict(zip(plan.changes["change"], plan.changes["adds_us"], strict=True))
     assert saved == pytest.approx(
-        {"operator aten::mm twice as fast": 100_000, "operator aten::empty twice as fast": 25_000}, rel=0.01
+        {"half the time of operator aten::mm": 100_000, "half the time of operator aten::empty": 25_000}, rel=0.01
     )
     assert plan.curve["saved_percent"].iloc[-1] <= 50
     assert plan.sentences(["x"])[0].startswith("Apart from start-up, 2 changes save")

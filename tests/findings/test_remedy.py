@@ -6,10 +6,11 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.bound import BOUND
-from htagraph.findings.finding import usual_us
+from htagraph.findings.change import usual_us
+from htagraph.findings.changes import changes_of
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import claims_of, first_step, trial_of
+from htagraph.findings.verdict import claims_of
 from htagraph.whatif.options import criteria
 from tests.host_jobs import host_job, tensor_args
 from tests.reach import DATA, SHARED
@@ -122,17 +123,18 @@ def test_products_in_single_precision_are_tried_without_products_of_like_names()
     events += [kernel(name, 100 + 1000 * at, 900, at + 1) for at, name in enumerate([narrow, *single])]
     graph = load(events)
     claim = next(claim for claim in REMEDY.when(Results(graph)) if claim.about == "single precision")
-    chosen = [criteria(option.rpartition(":")[0]) for option in claim.facts["options"][1::2]]
+    assert claim.change is not None
+    chosen = [criteria(option.rpartition(":")[0]) for option in claim.change.options[1::2]]
     rows = [graph.names[graph.activities.name[row]] for given in chosen for row in graph.select(**given).activities]
     assert sorted(rows) == sorted(single)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
 def test_advice_is_what_the_device_can_do_and_the_first_is_tried() -> None:
-    claims = hg.summarize(hg.load(SHARED / "hta" / "ns_resolution")).claims
-    best, first = trial_of(claims), first_step(claims)
-    assert best is not None
-    assert first == f"Use autocast with float16 (bfloat16 and TF32 need Ampere or later). {best.sentence}"
+    first = hg.changes(hg.load(SHARED / "hta" / "ns_resolution")).first
+    assert first is not None
+    assert first.action == "Use autocast with float16 (bfloat16 and TF32 need Ampere or later)."
+    assert first.change is not None
 
 
 @pytest.mark.parametrize(("grids", "is_one"), [((8, 8, 8), True), ((8, 16, 24), False)])
@@ -192,8 +194,8 @@ def test_collectives_of_hosts_in_a_row_are_one_where_bytes_are_little_of_their_t
     words = {claim.about: REMEDY.short(claim) for claim in claims}.get("calls", "")
     assert words.startswith("c10d::allreduce_ runs 40 times in a row" if named else "")
     assert bool(words) == named
-    said, best = claims_of(results), trial_of(claims_of(results))
-    assert best is not None
-    assert best.options[0] == ("--remove" if named else "--network"), "the larger gain is tried"
-    assert first_step(said).endswith(best.sentence)
+    said = claims_of(results)
+    first = changes_of(results).first
+    assert first is not None
+    assert first.options[0] == ("--remove" if named else "--network"), "the larger gain is tried"
     assert ("without them the job takes" in BOUND.whole(said[0])) != named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.findings.finding import Claim
 from htagraph.findings.start_up import NOTES, START_UP, start_up_note, start_up_text
-from htagraph.findings.verdict import first_step, trial_of
+from tests.findings.claims_by_hand import gained
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
 MS = 1000
@@ -18,16 +18,17 @@ def starting() -> list[Json]:
 
 
 def test_start_up_is_said_and_nobody_is_told_to_halve_it() -> None:
-    claims = hg.summarize(load(starting())).claims
+    summary = hg.summarize(load(starting()))
+    claims = summary.claims
     (claim,) = [each for each in claims if each.says == "start_up"]
     assert claim.about == "cudaFree"
     assert START_UP.whole(claim) == "Start-up is 50 % of the critical path of 500.0 ms: 249.9 ms (cudaFree)."
     gains = [each for each in claims if each.says == "gain"]
     assert [each.about for each in gains if "Free" in each.about] == []
-    best = trial_of(claims)
-    assert best is not None
-    assert "cudaFree" not in best.command(["x"])
-    assert first_step(claims) == "Record after a warm-up, to see the steady job."
+    assert not any("cudaFree" in option for row in summary.changes for option in row.options)
+    first = summary.changes.first
+    assert first is not None
+    assert first.text == "Record after a warm-up, to see the steady job."
 
 
 def first_iteration(rank: int, load_ms: int = 9, count: int = 6) -> list[Json]:
@@ -44,12 +45,14 @@ def first_iteration(rank: int, load_ms: int = 9, count: int = 6) -> list[Json]:
 
 
 def test_a_first_iteration_is_told_first_with_its_parts() -> None:
-    claims = hg.summarize(load(first_iteration(0))).claims
+    summary = hg.summarize(load(first_iteration(0)))
+    claims = summary.claims
     assert claims[0].says == "start_up"
     words = START_UP.whole(claims[0])
     assert "first launches of 6 kernels 5" in words
     assert "cudaFree 12.0 ms" in words
-    first = first_step(claims)
+    assert summary.changes.first is not None
+    first = summary.changes.first.text
     assert first.startswith("This is the first iteration, ")
     assert first.endswith(" % of its time is start-up: record after a warm-up.")
     assert not [each for each in claims if each.says == "remedy"]
@@ -68,13 +71,13 @@ def test_every_report_names_the_same_start_up() -> None:
 
 
 def test_start_up_beside_the_path_has_no_share_of_it() -> None:
-    claim = Claim("start_up", "a", 0.0, "percent", facts={"text": "3.00 ms (a)", "free_us": 0.0, "path_us": 9e3})
+    claim = Claim("start_up", "a", 0.0, "percent", gain=gained(0.0, 0.0), facts={"text": "3.00 ms (a)", "path_us": 9e3})
     assert START_UP.whole(claim) == "Start-up takes 3.00 ms (a)."
 
 
 def test_start_up_beside_the_path_and_on_it_are_two_figures() -> None:
-    facts = {"text": "4.29 s (a)", "free_us": 3.91e6, "path_us": 5.3e6}
-    claim = Claim("start_up", "a", 73.8, "percent", facts=facts)
+    facts = {"text": "4.29 s (a)", "path_us": 5.3e6}
+    claim = Claim("start_up", "a", 73.8, "percent", gain=gained(3.91e6, 73.8), facts=facts)
     assert START_UP.whole(claim) == (
         "Start-up takes 4.29 s (a); 74 % of the critical path of 5.30 s is start-up, 3.91 s."
     )

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import htagraph as hg
-from htagraph.findings.finding import Claim, usual_us
+from htagraph.findings.change import usual_us
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.simulate import Job, SlowRank, simulate
@@ -18,7 +19,6 @@ def test_the_straggler_is_named_with_its_cause() -> None:
         "total_us": 500.0,
         "cause": "host",
         "cause_name": "aten::mm",
-        "fixed": Claim("", "", 0.0, "us", facts={"steps": 0}),
     }
     claim = Claim("straggler", "1", 90.0, "percent", facts=facts)
     assert STRAGGLER.whole(claim) == (
@@ -26,7 +26,6 @@ def test_the_straggler_is_named_with_its_cause() -> None:
         "mainly aten::mm."
     )
     assert STRAGGLER.advice(claim) == "Compare rank 1 with its peers: the cores of its process, and what only it does."
-    assert STRAGGLER.trial(claim) is None
     extra = replace(claim, facts=facts | {"cause": "alone", "cause_name": "aten::mm in log"})
     assert "it does more work than any other rank, mainly aten::mm in log." in STRAGGLER.whole(extra)
     assert STRAGGLER.advice(extra).startswith("Ask why rank 1 does aten::mm in log more often than others:")
@@ -36,10 +35,10 @@ def test_the_demos_straggler_can_be_as_fast_as_its_peers() -> None:
     results = Results(graph_of(DATA / "demo"))
     (claim,) = STRAGGLER.when(results)
     assert claim.about == "2"
-    trial = STRAGGLER.trial(claim)
-    assert trial is not None
-    assert trial.saved_us == usual_us(hg.what_if(results.graph).fix_straggler().run())
-    assert trial.options == ("--fix-straggler", "auto")
+    change = claim.change
+    assert change is not None
+    assert change.gain.value_us == usual_us(hg.what_if(results.graph).fix_straggler().run())
+    assert change.options == ("--fix-straggler", "auto")
 
 
 def test_a_rank_that_gains_next_to_nothing_if_it_were_faster_is_nothing_to_do_first(tmp_path: Path) -> None:
@@ -47,5 +46,6 @@ def test_a_rank_that_gains_next_to_nothing_if_it_were_faster_is_nothing_to_do_fi
     job = Job(ranks=8, steps=3, tp=2, pp=2, layers=6, slow_ranks=(slow_host,), seed=11)
     simulate(job).write(tmp_path)
     (claim,) = STRAGGLER.when(Results(graph_of(tmp_path)))
-    assert 0 < claim.facts["fixed"].figure < 100  # µs of a job of 95 ms: the other ranks wait for its peers as well
-    assert STRAGGLER.trial(claim) is None
+    assert claim.gain is not None
+    assert 0 < claim.gain.value_us < 100  # µs of a job of 95 ms: the other ranks wait for its peers as well
+    assert claim.change is None

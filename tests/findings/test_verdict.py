@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim, saved_us, usual_us
+from htagraph.findings.change import saved_us, usual_us
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import FINDINGS, ROWS, in_brief, rows_of, sentences, stated, trial_of
+from htagraph.findings.verdict import FINDINGS, ROWS, in_brief, rows_of, sentences, stated
 from htagraph.output.render import render_summary
 from htagraph.whatif.options import criteria
 from tests.findings.claims_by_hand import blocking, bound, contradictions, gain
@@ -46,7 +47,7 @@ def test_claims_of_a_summary_agree_with_its_tables(path: Path) -> None:
             steady = hg.what_if(Results(graph).warm_graph)
             outcome = steady.scale(factor=0.0, **criteria(claim.facts["target"])).run()
             assert claim.figure == pytest.approx(saved_us(outcome)[0])
-            assert claim.facts["half_us"] <= claim.figure
+            assert claim.facts["half"].value_us <= claim.figure
 
 
 def test_nothing_recorded_is_said_so() -> None:
@@ -117,12 +118,13 @@ def test_what_is_uncertain_is_one_finding_and_never_left_out() -> None:
 def test_on_real_jobs_they_are_few_and_short_and_the_command_runs(job: str, run: Any) -> None:
     path = str(REPOSITORY / "data" / job)
     summary = hg.summarize(hg.load(path))
-    lines, _ = in_brief(summary.claims)
+    first = summary.changes.first
+    assert first is not None
+    lines, _ = in_brief(summary.claims, said=first.action)
     assert 3 <= len(lines) <= 5
     assert sum(len(textwrap.wrap(line, 77)) for line in lines) <= 15, lines
-    best = trial_of(summary.claims)
-    assert best is not None
-    assert run(*shlex.split(best.command([path]))[1:]).code == 0
+    assert first.change is not None
+    assert run(*shlex.split(first.change.command([path]))[1:]).code == 0
 
 
 def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
@@ -132,7 +134,7 @@ def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
     assert [row["kind"] for row in rows] == [claim.says for claim in claims]
     assert all(set(row) == set(ROWS.types) for row in rows)
     bound = rows[0]
-    assert (bound["kind"], bound["ranks"], bound["change"]) == ("bound", [2], "--scale kind=computation:0")
+    assert (bound["kind"], bound["ranks"], bound["change"]) == ("bound", [2], "")
     saved = usual_us(hg.what_if(graph).scale(factor=0, kind="computation").run())
     assert bound["gain_us"]["value"] == pytest.approx(saved)
     straggler = next(row for row in rows if row["change"] == "--fix-straggler auto")

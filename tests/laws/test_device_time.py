@@ -21,8 +21,9 @@ import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GapKind
 from htagraph.core.errors import TraceError
 from htagraph.core.kinds import ABSENT_IN_COMPLETE_TRACES
+from htagraph.findings.changes import changes_of
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import claims_of, first_step, sentences
+from htagraph.findings.verdict import claims_of, sentences
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.queries.path_segments import bound_of
 from htagraph.simulate import REGIMES, simulate
@@ -254,7 +255,9 @@ def test_a_device_shared_with_another_process_is_not_the_hosts_fault(path: Path)
     assert results.bound.cause == "other_work"
     assert results.bound.causes["other_work"] == pytest.approx(95, abs=1)
     assert results.free["host"] < 0.06 * results.makespan_ns
-    assert "nvidia-smi" in first_step(claims)
+    first = changes_of(results).first
+    assert first is not None
+    assert "nvidia-smi" in first.action
     assert not any("earlier" in sentence for sentence in sentences(claims))
 
 

@@ -17,7 +17,7 @@ import htagraph as hg
 from htagraph.cli.diff import limit
 from htagraph.cli.verbs import QUESTIONS
 from htagraph.findings.incomplete import is_judged, missing_parts
-from htagraph.findings.verdict import FINDINGS, first_step
+from htagraph.findings.verdict import FINDINGS
 from htagraph.graph.measures.ledger import Part
 from htagraph.output import regressions
 from htagraph.output.report import CONTENTS, Report
@@ -137,7 +137,8 @@ def test_nothing_is_concluded_from_a_recording_that_lost_rows(folder: Path, loss
     resting = {finding.name for finding in FINDINGS if finding.needs & lost_parts}
     assert not resting & {claim.says for claim in summary.claims}
     assert summary.claims[0].says == "incomplete"
-    assert first_step(summary.claims).startswith("Record")
+    assert summary.changes.first is not None
+    assert summary.changes.first.text.startswith("Record")
     notes = {f"{missing.sentence} {missing.advice}" for missing in missing_parts(graph)}
     for report in _reports(graph):
         contents = CONTENTS[report.command]

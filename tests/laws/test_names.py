@@ -180,7 +180,8 @@ def test_the_changes_of_a_remedy_select_what_it_is_about(names: list[str]) -> No
     graph = load([step(1, 0, 50), *_work(names)])
     for claim in REMEDY.when(Results(graph)):
         if claim.about == "single precision":
-            texts = claim.facts["options"][1::2]
+            assert claim.change is not None
+            texts = claim.change.options[1::2]
             chosen = np.logical_or.reduce([_chosen(graph, text) for text in texts])
             assert set(claim.rows) <= set(np.flatnonzero(chosen).tolist())
             assert not [name for name in graph.activities.name[chosen] if "bfloat16" in graph.names[name]]

@@ -8,7 +8,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import HtagraphError
-from htagraph.findings.finding import saved_us
+from htagraph.findings.change import saved_us
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, regular_steps

@@ -8,6 +8,7 @@ import pandas as pd
 
 from htagraph.findings import verdict
 from htagraph.findings.bound import BOUND, is_unrecorded
+from htagraph.findings.changes import ProposedChange, ProposedChanges
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
 from htagraph.findings.interrupted import INTERRUPTED
@@ -16,17 +17,23 @@ from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.start_up import START_UP
 from htagraph.queries.paths import CriticalPath
 
-__all__ = ["CONCLUSIONS", "opportunities_sentences", "path_sentences"]
+__all__ = ["CONCLUSIONS", "opportunities_sentences", "path_sentences", "tried"]
 
 CONCLUSIONS = (BOUND, INTERRUPTED, START_UP, GAIN, *verdict.CHANGES_OF_JOB)
 """The findings that bear on what to improve."""
 
 
-def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+def path_sentences(
+    path: CriticalPath,
+    claims: Sequence[Claim],
+    first: ProposedChange | None,
+    hops: pd.DataFrame,
+    inputs: Sequence[str],
+) -> list[str]:
     """Return what the path consists of, where it lies, what the host did on it, and what gains most.
 
     The claims are those of `htagraph.findings.verdict.OF_PATH`, of a whole job also those of its changes; the hops are
-    those of the path.
+    those of the path, `first` is what to do first.
     """
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
@@ -36,25 +43,20 @@ def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFra
         where = f"{moves}. To see why: {command_line('stragglers', inputs)}"
     lines = verdict.sentences(sorted(claims, key=lambda claim: claim.says != BOUND.name))
     at = sum(claim.says == BOUND.name for claim in claims)
-    return [*lines[:at], *([where] if len(path.graph.ranks) > 1 else []), *lines[at:], *_tried(claims, inputs)]
+    return [*lines[:at], *([where] if len(path.graph.ranks) > 1 else []), *lines[at:], *tried(first, inputs)]
 
 
-def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
-    """Return what gains most and the command that tries half of it; the claims are those of `CONCLUSIONS`."""
-    gains = [claim for claim in claims if claim.says == GAIN.name]
-    bound = verdict.sentences(sorted(claims, key=lambda claim: claim.says == GAIN.name))
-    if not gains and any(map(is_unrecorded, claims)):
-        return bound
-    if not gains:
-        return [
-            *bound,
-            f"No single improvement would gain {MIN_PERCENT:.0f} %: the time is spread over many small parts, or over "
-            "pauses.",
-        ]
-    return [*bound, *_tried(claims, inputs)]
+def opportunities_sentences(claims: Sequence[Claim], found: ProposedChanges, inputs: Sequence[str]) -> list[str]:
+    """Return what to do first with its command, and why; the claims are those of `CONCLUSIONS`."""
+    why = verdict.sentences(claim for claim in claims if claim.says != GAIN.name)
+    if found.first is None and not any(map(is_unrecorded, claims)):
+        why.append(f"No change that is known would gain {MIN_PERCENT:.0f} %.")
+    return [*tried(found.first, inputs), *why]
 
 
-def _tried(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
-    """Return what to try first, and its command."""
-    trial = verdict.trial_of(claims)
-    return [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []
+def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
+    """Return what to do first, and the command that predicts it."""
+    if first is None:
+        return []
+    command = f" {first.change.command(inputs)}" if first.change else ""
+    return [f"First: {first.text}{command}"]

@@ -143,10 +143,8 @@ def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequen
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
-    from htagraph.findings.slow_stage import scale_options  # a figure does without what replays
-
-    options = [scale_options(claim) for claim in claims]
-    return [f"To predict other shares: {command_line('what-if', inputs, *each)}" for each in options if each]
+    changes = [claim.change for claim in claims if claim.change and claim.change.options]
+    return [f"To predict other shares: {change.command(inputs)}" for change in changes]
 
 
 def _nobody(stragglers: Stragglers, total: str) -> list[str]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
-from htagraph.findings.finding import per_step, saved_us
+from htagraph.findings.change import per_step, saved_us
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import cause_words, plural, share_text, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part

@@ -23,8 +23,9 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import short_name
+from htagraph.findings.change import Change
 from htagraph.findings.device_idle import idle_chart
-from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place, Trial
+from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place
 from htagraph.findings.incomplete import is_judged
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
 from htagraph.findings.plan import plan, plan_of
@@ -366,15 +367,15 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
     if rests and not finding.is_caution:
         parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
-    tries = list(_tries(results, evidence, next(filter(None, map(finding.trial, claims)), None)))
+    tries = list(_tries(results, evidence, next((claim.change for claim in claims if claim.change), None)))
     parts += [element("p", *tries, class_="try")] if tries else []
     parts += [definition(evidence.meaning)] if evidence.meaning else []
     return element("div", *parts, class_=f"finding{' doubt' if finding.is_caution else ''}")
 
 
-def _tries(results: PageResults, evidence: Evidence, trial: Trial | None) -> Iterator[Html]:
+def _tries(results: PageResults, evidence: Evidence, change: Change | None) -> Iterator[Html]:
     """Yield what to try, the slider that has it too, and where it is in the timeline."""
-    command = ("what-if", *trial.options) if trial else evidence.command
+    command = ("what-if", *change.options) if change else evidence.command
     if command:
         verb, *options = command
         yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))

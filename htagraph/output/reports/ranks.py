@@ -161,6 +161,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 )  # fmt: skip
 def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
+    from htagraph.findings.changes import changes_of
     from htagraph.findings.results import Results
     from htagraph.findings.verbs import gains as findings
     from htagraph.findings.verdict import CHANGES_OF_JOB, OF_PATH, claims_of
@@ -173,8 +174,9 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     if segments:
         tables["segments"] = path.to_frame()
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
+    first = changes_of(results).first if results.is_whole else None
     return report_on(
-        path.graph, "critical-path", tables, findings.path_sentences(path, claims, tables["hops"], inputs),
+        path.graph, "critical-path", tables, findings.path_sentences(path, claims, first, tables["hops"], inputs),
         figures=figures, brief=_brief_path(path, whole, tables, top), plot=path.plot,
     )  # fmt: skip
 
@@ -214,10 +216,15 @@ def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
 
 
 @gives(
-    "opportunities", {"opportunities": "whatif.opportunities.TABLE"}, rests_on=PREDICTS, concludes=("opportunities",)
+    "opportunities",
+    {"changes": "findings.changes.TABLE", "opportunities": "whatif.opportunities.TABLE"},
+    figures=(Col("first", "any"),),
+    rests_on=PREDICTS,
+    concludes=("changes", "opportunities"),
 )
 def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
+    from htagraph.findings.changes import changes_of
     from htagraph.findings.results import Results
     from htagraph.findings.verbs import gains as findings
     from htagraph.findings.verdict import claims_of
@@ -226,12 +233,20 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     results = Results(graph)
     results.opportunities = opportunities(results.warm_graph, top=results.wide * top)
     table = results.opportunities.head(top)
-    sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), inputs)
+    found = changes_of(results, exact=True)
+    proposed = found.to_frame()
+    sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), found, inputs)
+    brief_changes = proposed.drop(columns=["action", "options", "finding", "is_known"])
     return report_on(
-        graph, "opportunities", {"opportunities": table}, sentences,
-        brief={"opportunities": with_steps(table, results.warm_graph)}, plot=lambda: drawn("opportunities", table),
+        graph,
+        "opportunities",
+        {"changes": proposed, "opportunities": table},
+        sentences,
+        figures={"first": found.first.to_dict() if found.first else None},
+        brief={"changes": brief_changes, "opportunities": with_steps(table, results.warm_graph)},
+        plot=lambda: drawn("opportunities", table),
         titles=opportunity_titles(graph),
-    )  # fmt: skip
+    )
 
 
 def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
@@ -243,8 +258,15 @@ def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
 
 @gives(
     "plan", {"plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE"},
-    figures=(Col("saved_us"), Col("low_us high_us"), Col("per_step", "bool"), Col("how", "str"), Col("among", "int64")),
-    rests_on=PREDICTS, concludes=("plan", "curve", "saved_us", "low_us", "high_us"),
+    figures=(
+        Col("saved_us"),
+        Col("low_us high_us"),
+        Col("per_step", "bool"),
+        Col("how", "str"),
+        Col("among", "int64"),
+        Col("changes", "list"),
+    ),
+    rests_on=PREDICTS, concludes=("plan", "curve", "saved_us", "low_us", "high_us", "changes"),
 )  # fmt: skip
 def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, budget: int = 3) -> Report:
     """Return the report on which changes save most together; `inputs` are the words that choose what is read."""
@@ -254,7 +276,7 @@ def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10,
     low, high = result.interval_us
     figures = {
         "saved_us": result.saved_us, "low_us": low, "high_us": high, "per_step": result.per_step, "how": result.how,
-        "among": result.among,
+        "among": result.among, "changes": [change.to_dict() for change in result.proposed],
     }  # fmt: skip
     brief = {"plan": top_rows(result.changes.drop(columns="options"), top), "curve": result.curve.drop(columns="which")}
     return report_on(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
+from htagraph.findings.changes import changes_of, ranked
 from htagraph.findings.results import Results
 from htagraph.findings.verbs.gains import opportunities_sentences, path_sentences
 from htagraph.findings.verdict import OF_PATH, claims_of
@@ -13,7 +14,8 @@ from tests.strategies import load
 
 def lines(graph: hg.DependencyGraph) -> list[str]:
     path = hg.critical_path(graph)
-    return path_sentences(path, claims_of(Results(graph, path=path), OF_PATH), path.hops(), ["x"])
+    results = Results(graph, path=path)
+    return path_sentences(path, claims_of(results, OF_PATH), changes_of(results).first, path.hops(), ["x"])
 
 
 def test_the_demos_path_has_four_sentences() -> None:
@@ -22,26 +24,21 @@ def test_the_demos_path_has_four_sentences() -> None:
     assert where == "The path waits for no other rank: all of it is on one."
     assert gains.startswith("Most you could win per step, each alone: operator aten::mm")
     assert "the work of rank 2" in gains
-    assert command.endswith(": htagraph what-if x --fix-straggler auto")
+    assert command.endswith(". htagraph what-if x --fix-straggler auto")
 
 
 def test_an_empty_job_has_no_path() -> None:
     assert lines(load([])) == ["Nothing was recorded: there is no critical path."]
 
 
-def test_a_gain_is_named_with_its_note_and_a_command() -> None:
-    claim = gain(
-        "aten::mm", 5000.0, 2.0, "operator", target="op=aten::mm", half_us=300.0, note="all inside it", steps=10
-    )
-    first, second = opportunities_sentences([claim], ["x"])
-    assert "operator aten::mm, 500.0 µs (2 %)" in first
-    assert first.startswith("Most you could win per step, each alone")
-    assert first.endswith("operator aten::mm, 500.0 µs (2 %).")
-    assert second == (
-        "Half the time of operator aten::mm saves 30.0 µs per step: htagraph what-if x --scale op=aten::mm:0.5"
+def test_what_to_do_first_is_said_first_with_its_command() -> None:
+    claims = [gain("aten::mm", 5000.0, 2.0, "operator", target="op=aten::mm", half_us=300.0, steps=10)]
+    (sentence,) = opportunities_sentences(claims, ranked(claims), ["x"])
+    assert sentence == (
+        "First: Half the time of operator aten::mm saves 30.0 µs per step. htagraph what-if x --scale op=aten::mm:0.5"
     )
 
 
 def test_where_nothing_gains_that_is_said() -> None:
-    (sentence,) = opportunities_sentences([], [])
-    assert sentence.startswith("No single improvement would gain 2 %")
+    (sentence,) = opportunities_sentences([], ranked([]), [])
+    assert sentence == "No change that is known would gain 2 %."

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.findings.verdict import first_step
 from htagraph.graph.measures.allocator import allocator_calls, recorded_flushes
 from tests.damage import kineto_text
 from tests.strategies import BASE_NS, Json, kernel, launch, load, op, runtime, write
@@ -111,7 +110,9 @@ def test_the_verdict_says_what_was_flushed_first(tmp_path: Any) -> None:
         "The allocator ran out of its cache and flushed it (46.00 GB held, 6.00 GB of them given back): its calls take "
         "39.0 ms"
     )
-    assert first_step(hg.summarize(graph).claims).startswith("Use less memory (46.00 GB is held), or")
+    first = hg.changes(graph).first
+    assert first is not None
+    assert first.text.startswith("Use less memory (46.00 GB is held), or")
 
 
 def test_files_that_say_nothing_of_devices_have_counters_all_the_same(tmp_path: Any) -> None:

@@ -1,0 +1,252 @@
+"""The one list of what to change: what findings propose, each with its gain; what is surely gained most comes first.
+
+`htagraph summary` begins with the head of this list, `htagraph opportunities` shows the list, `htagraph plan` chooses
+among its changes, and the page presets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pandas as pd
+
+from htagraph.core.errors import check_type
+from htagraph.core.tables import Col, Table, described
+from htagraph.findings.bound import BOUND
+from htagraph.findings.change import Change, Gain, gain_of, per_step, scenario_of
+from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.gain import GAIN, gaining
+from htagraph.findings.incomplete import INCOMPLETE
+from htagraph.findings.phrases import spoken
+from htagraph.findings.remedy import REMEDY
+from htagraph.findings.results import Results
+from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.verdict import claims_of, stated
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import Part
+from htagraph.graph.tolerances import LIMITS
+
+__all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "ranked"]
+
+TABLE: Final = Table(
+    "What to change, by what is surely gained",
+    Col("change", "str", "what is done"),
+    Col("low_us", doc="lower end of the 90 % interval of the gain, by replay", heading="at least_us"),
+    Col("gain_us", doc="how much shorter a usual step is, or the job where it has no usual steps"),
+    Col("high_us", doc="upper end of the interval", heading="at most_us"),
+    Col("gain_percent", doc="gain as a share of a usual step, or of the job"),
+    Col("scope", "str", '``"step"`` or ``"job"``: what the gain is of'),
+    Col("is_known", "bool", "whether a way is known; else code would have to be written twice as fast"),
+    Col("action", "str", "what a person does for it; empty where no way is known"),
+    Col("options", "str", "the options of ``htagraph what-if`` that predict it; empty where none do"),
+    Col("finding", "str", "the finding that proposes it"),
+)
+
+
+@dataclass(frozen=True)
+class ProposedChange:
+    """What a finding proposes to do, with its gain."""
+
+    finding: str
+    """The name of the finding, one of `htagraph.findings.verdict.FINDINGS`."""
+    about: str
+    """The category, name, rank or cause that the finding is about."""
+    action: str
+    """What a person does, in the imperative; empty where no way is known."""
+    gain: Gain | None
+    """What is gained; None for recording again, which gains knowledge."""
+    change: Change | None = None
+    """The change that ``htagraph what-if`` predicts; None where it predicts none."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a way to do it is known; else code would have to be written twice as fast."""
+        return bool(self.action) and not (self.finding == BOUND.name and self.change is None)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of ``htagraph what-if`` that predict the change; none where these predict none."""
+        return self.change.options if self.change else ()
+
+    @property
+    def text(self) -> str:
+        """What to do, and what that gains, in words."""
+        return " ".join(spoken(self.action, self.change.sentence if self.change else ""))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.
+
+        Example:
+            >>> gain = Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=12_000.0)
+            >>> row = ProposedChange("blocking", "aten::item", "Move it.", gain).to_dict()
+            >>> row["gain_us"], row["scope"]
+            ({'low': 1000.0, 'value': 1500.0, 'high': 2000.0}, 'step')
+        """
+        gain = self.gain
+        gain_us = None
+        if gain is not None:
+            ends = {"low": gain.low_us, "value": gain.value_us, "high": gain.high_us}
+            gain_us = {end: per_step(us, gain.steps) for end, us in ends.items()}
+        return {
+            "change": " ".join(self.options),
+            "gain_us": gain_us,
+            "scope": gain.scope if gain else "job",
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class ProposedChanges:
+    """The list of what to change, the first thing to do first."""
+
+    rows: tuple[ProposedChange, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ProposedChange]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> ProposedChange:
+        return self.rows[place]
+
+    @property
+    def first(self) -> ProposedChange | None:
+        """What to do first; None where nothing is known to gain anything."""
+        return self.rows[0] if self.rows else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the list as a table; its columns are those of `htagraph.changes`."""
+        rows = [
+            {
+                "change": row.change.name if row.change else row.about,
+                "low_us": per_step(row.gain.low_us, row.gain.steps),
+                "gain_us": row.gain.per_step_us,
+                "high_us": per_step(row.gain.high_us, row.gain.steps),
+                "gain_percent": row.gain.percent,
+                "scope": row.gain.scope,
+                "is_known": row.is_known,
+                "action": row.action,
+                "options": " ".join(row.options),
+                "finding": row.finding,
+            }
+            for row in self.rows
+            if row.gain
+        ]
+        return TABLE.frame({name: [row[name] for row in rows] for name in TABLE.types})
+
+
+@described(TABLE)
+def changes(graph: DependencyGraph) -> ProposedChanges:
+    """Return what to change: what findings propose, each with its gain, what is surely gained most first.
+
+    What somebody knows how to do stands before code that would have to be written twice as fast.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        A `ProposedChanges`; its `to_frame` has one row per change that gains time: {columns}.
+
+    Example:
+        >>> import htagraph as hg
+        >>> found = hg.changes(hg.load("data/demo"))
+        >>> found.first.options, found.first.is_known
+        (('--fix-straggler', 'auto'), True)
+    """
+    check_type(graph, DependencyGraph, "htagraph.changes takes a graph (of a job on workers: job.load([0, 1]))")
+    return changes_of(Results(graph), exact=True)
+
+
+def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact: bool = False) -> ProposedChanges:
+    """Return what `changes` does of a job of which some results, and all claims, may be known already.
+
+    Args:
+        results: the results of the job.
+        claims: its claims; by default all of the job.
+        exact: whether each gain has an interval; else faster code has none, but for the first row.
+    """
+    said = claims_of(results) if claims is None else claims
+    if any(claim.says == INCOMPLETE.name for claim in said):
+        return ranked(said)
+    code = []
+    for change, action in gaining(results):
+        row = ProposedChange(GAIN.name, change.name, action, change.gain, change)
+        code.append(_measured(results, row) if row.is_known else row)
+    rows = ranked(said, code)
+    return ProposedChanges(
+        tuple(_measured(results, row) if exact or not place else row for place, row in enumerate(rows))
+    )
+
+
+def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> ProposedChanges:
+    """Return what claims propose, and faster code beside it, each change once, the first thing to do first.
+
+    Where the recording lacks a part of the job, recording again is all that is proposed; but where devices compute
+    nearly all the time, a known remedy for kernels stands, whatever the host did.
+    """
+    sentences = stated(claims)
+    proposed = list(_proposed(sentences))
+    recording = [_of_recording(finding, group) for finding, group in sentences if finding is INCOMPLETE]
+    if recording:
+        is_host_lost = {row.about for row in recording} <= {Part.HOST.name, Part.CALLS.name}
+        remedies = [row for row in proposed if row.finding == REMEDY.name and is_host_lost and _computes(sentences)]
+        return ProposedChanges((*remedies, *recording))
+    late = [claim for claim in claims if claim.says == STRAGGLER.name]
+    looks = [row for row in proposed if row.finding == BOUND.name and row.change is None]
+    changes = [row for row in (*proposed, *code) if row not in looks]
+    changes.sort(key=lambda row: _order(row, late))
+    by_options = {row.options: row for row in reversed(changes) if row.change}
+    rows = [row for row in changes if row.change is None or by_options[row.options] is row]
+    return ProposedChanges(tuple(rows or looks))
+
+
+def _measured(results: Results, row: ProposedChange) -> ProposedChange:
+    """Return a row whose gain has an interval, by its replay."""
+    if row.change is None or row.gain is None or row.gain.low_us < row.gain.high_us:
+        return row
+    outcome = scenario_of(results.warm_graph, row.options).run()
+    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    return replace(row, gain=gain, change=replace(row.change, gain=gain))
+
+
+def _of_recording(finding: Finding, group: Sequence[Claim]) -> ProposedChange:
+    """Return that a job is to be recorded again, with what its recording lacks."""
+    return ProposedChange(finding.name, group[0].about, finding.advice(*group), None)
+
+
+def _proposed(sentences: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[ProposedChange]:
+    """Yield what each claim proposes that gains time."""
+    for finding, claims in sentences:
+        for claim in claims:
+            gain = claim.change.gain if claim.change else claim.gain
+            action = finding.advice(claim)
+            if gain is not None and gain.value_us > 0 and (action or claim.change):
+                yield ProposedChange(finding.name, claim.about, action, gain, claim.change)
+
+
+def _order(row: ProposedChange, late: Sequence[Claim]) -> tuple[int, float, float]:
+    """Return the sort key of a row: known ways first, by what is surely gained.
+
+    Code that would have to be faster comes last, by what is gained. Work of all ranks that a late rank's is a part of
+    counts by what it gains beyond that rank: what makes the rank late comes first.
+    """
+    if row.gain is None:
+        return (0, 0.0, 0.0)
+    beyond_us = sum(
+        claim.change.gain.value_us for claim in late if claim.change and " ".join(row.options) == claim.facts["within"]
+    )
+    value_us = row.gain.value_us - beyond_us
+    sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
+    return (1 if row.is_known else 2, -sure_us, -value_us)
+
+
+def _computes(sentences: Sequence[tuple[Finding, list[Claim]]]) -> bool:
+    """Return whether computation of devices is nearly all of the critical path.
+
+    It bounds the job then, whatever the host does.
+    """
+    bounds = [claim for finding, claims in sentences for claim in claims if finding is BOUND]
+    return any(claim.about == "computation" and claim.figure >= 100 * LIMITS.nearly_all for claim in bounds)

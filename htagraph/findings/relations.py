@@ -1,0 +1,95 @@
+"""What findings have to do with each other: which one stands in the place of another one, or takes its gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from htagraph.findings.bound import BOUND
+from htagraph.findings.finding import Claim
+from htagraph.findings.gain import GAIN
+from htagraph.findings.remedy import REMEDY
+from htagraph.findings.slow_stage import SLOW_STAGE
+from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.waiting import WAITING
+
+__all__ = ["TAKES_GAIN", "TAKES_PLACE", "Relation", "gain_us", "related"]
+
+
+class Relation(NamedTuple):
+    """A claim of one finding changes what is said of a claim of another finding."""
+
+    special: str
+    """The finding that says more."""
+    general: str
+    """The finding that says less."""
+    holds: Callable[[Claim, Claim], bool]
+    """Returns whether two claims, of the special and of the general finding, are related like this."""
+    why: str
+
+
+TAKES_PLACE = (
+    Relation(
+        STRAGGLER.name,
+        GAIN.name,
+        lambda _, gain: gain.facts["what"] == "straggler",
+        "both say what is gained if the rank is as fast as its peers",
+    ),
+    Relation(
+        SLOW_STAGE.name,
+        WAITING.name,
+        lambda _stage, _waiting: True,
+        "ranks of a pipeline wait for the slow stage",
+    ),
+)
+"""The special claim stands, the general one is left out."""
+
+TAKES_GAIN = (
+    Relation(
+        REMEDY.name,
+        BOUND.name,
+        lambda remedy, bound: (
+            bound.about == "communication" and remedy.facts["sends"] and gain_us(remedy) > gain_us(bound)
+        ),
+        "fewer transfers gain more than transfers that take no time",
+    ),
+)
+"""The special claim has the gain and the advice, the general one is said without these."""
+
+
+def gain_us(claim: Claim) -> float:
+    """Return what a claim says to gain, µs: by its change, or without what it is about; 0 for nothing."""
+    gain = claim.change.gain if claim.change else claim.gain
+    return gain.value_us if gain else 0.0
+
+
+def related(claims: Sequence[Claim]) -> list[Claim]:
+    """Return claims as they are said beside each other."""
+    kept = [claim for claim in claims if not _is_special(TAKES_PLACE, claims, claim)]
+    kept = [_without_gain(claim) if _is_special(TAKES_GAIN, kept, claim) else claim for claim in kept]
+    most_us = max((claim.figure for claim in kept if claim.says == GAIN.name), default=0.0)
+    if any(gain_us(claim) > most_us for claim in kept if claim.says not in (BOUND.name, GAIN.name)):
+        kept = [_beside(claim) if claim.says == GAIN.name else claim for claim in kept]
+    return kept
+
+
+def _is_special(relations: Sequence[Relation], claims: Sequence[Claim], general: Claim) -> bool:
+    """Return whether some claim is related to a general one."""
+    return any(
+        relation.holds(claim, general)
+        for relation in relations
+        if relation.general == general.says
+        for claim in claims
+        if claim.says == relation.special
+    )
+
+
+def _without_gain(claim: Claim) -> Claim:
+    """Return a claim without its gain."""
+    return replace(_beside(claim), gain=None, change=None)
+
+
+def _beside(claim: Claim) -> Claim:
+    """Return a claim that is said beside one that gains more."""
+    return replace(claim, facts={**claim.facts, "beside": True})
