@@ -17,7 +17,17 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 
-__all__ = ["Threads", "ahead", "in_parts", "keep_memory", "once", "processors", "rows_where", "threads_for"]
+__all__ = [
+    "Threads",
+    "ahead",
+    "in_parts",
+    "keep_memory",
+    "most_threads",
+    "once",
+    "processors",
+    "rows_where",
+    "threads_for",
+]
 
 
 def processors() -> int:
@@ -55,7 +65,17 @@ def threads_for(rows: int) -> int:
         >>> threads_for(1000)
         1
     """
-    return min(processors(), _MAX_THREADS) if rows >= _FEW else 1
+    return most_threads() if rows >= _FEW else 1
+
+
+def most_threads() -> int:
+    """Return how many threads are used at once, at most: one per processor, up to a few.
+
+    Example:
+        >>> 1 <= most_threads() <= processors()
+        True
+    """
+    return min(processors(), _MAX_THREADS)
 
 
 class Threads(Executor):

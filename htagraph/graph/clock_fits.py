@@ -124,7 +124,7 @@ def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]
     if count.min() >= LIMITS.for_drift:
         both = fitted(end, time, drifting=True)
         before, after = (middle_of(residuals(end, time, *fit)) for fit in ((offset, drift), both))
-        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > LIMITS.drift_spreads * after:
+        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > LIMITS.spreads * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
     rest = residuals(end, time, offset, drift)

@@ -13,7 +13,7 @@ import numpy as np
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.statistics import middles
+from htagraph.core.statistics import DEVIATIONS_OF_90, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.matches import PAIR
@@ -22,8 +22,6 @@ from htagraph.whatif.links import MIN_SIZE_RATIO, Transfers, transfer_edges, tra
 
 __all__ = ["FixedParts", "Line", "fixed_parts", "line_through"]
 
-_Z = 1.645
-"""Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _USUAL_NS = {
     "collectives of hosts": (75_000, 150_000, 300_000),
     "messages of hosts": (0, 0, 150_000),
@@ -78,7 +76,7 @@ def _set_as_shown(fixed: FixedParts, graph: DependencyGraph, job: Transfers, ali
     rows = job.edges[timed]
     if line is None:
         return
-    off = _Z * line.error
+    off = DEVIATIONS_OF_90 * line.error
     if off > (fixed.most - fixed.usual)[rows].max():
         return
     fixed.least[rows] = max(line.fixed - off, 0.0)

@@ -232,7 +232,7 @@ def _explained(
     over = calls.job.activities.moment(moments)
     usual = int(returns_by_rank(calls, rank)[0].max())
     for tolerance in (usual, max(usual, LIMITS.signal_ns)):
-        waits = Site(position, over, begin, LIMITS.longest_return_ns, tolerance)
+        waits = Site(position, over, begin, LIMITS.long_call_ns, tolerance)
         awaited = _ends_with(calls, waits, rank)
         if awaited.sure:
             break

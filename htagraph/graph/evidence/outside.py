@@ -160,7 +160,7 @@ def _is_steady(
         waited: the items for which it waited.
         before: for each of these, the item from whose end the time counts.
     """
-    if len(waited) <= LIMITS.several:
+    if len(waited) <= LIMITS.few:
         return True
     lag = ends[waited] - ends[before]
     items = waited - before
@@ -181,7 +181,7 @@ def _workers(ends: Array, waited: Array) -> int:
     spreads: dict[int, float] = {}
     for count in range(1, LIMITS.in_a_row + 1):
         later = waited[waited >= waited[0] + count]
-        if len(later) < LIMITS.several - 1:
+        if len(later) < LIMITS.often:
             break
         spreads[count] = _spread(ends[later] - ends[later - count])
     if not spreads:

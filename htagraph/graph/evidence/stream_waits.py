@@ -290,7 +290,9 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     before = calls.enqueued.last_before(lane, position)
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
-    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.started_ns), free)
+    free = np.where(
+        launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.own_call_ns + LIMITS.launch_ns), free
+    )
     return Site(position, acts.start[target], np.maximum(free, shared.awaited[target - shared.first]), shared.window)
 
 

@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from htagraph.core.computing import Threads, processors
+from htagraph.core.computing import Threads, most_threads
 from htagraph.core.errors import HtagraphError, StoredGraphError
 from htagraph.graph import storage
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -49,8 +49,6 @@ _PIECE_BYTES: Final = 1 << 20
 _SETTLED_NS: Final = 2_000_000_000
 """ns: a file that changed less than this before it was digested may change again without a new time, because some file
 systems count whole seconds or two (FAT). Doubled, files just written are digested once more."""
-_MAX_THREADS: Final = 8
-"""Threads that digest files. Chosen: disks are busy by then. Doubled, only faster disks gain."""
 
 
 def cached(
@@ -225,7 +223,7 @@ def file_states(
             return before
         return replace(now, digest=bytes_digest(path) if read is None or str(path) in read else str(now.disk))
 
-    with Threads(min(_MAX_THREADS, processors())) as threads:
+    with Threads(most_threads()) as threads:
         return list(threads.map(state, files))
 
 

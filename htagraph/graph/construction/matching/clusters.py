@@ -214,7 +214,7 @@ class _State(_Clocks):
             united = [self.clusters[number].shift for number in self.pools[track.pool] if number in self.clusters]
             longest = [max((self.tracks[number] for number in each), key=len) for each in united]
             others = [each for each in longest if each.rank != track.rank]
-            others = others[: max(LIMITS.track_neighbours, LIMITS.track_pairs // len(self.clusters))]
+            others = others[: max(LIMITS.track_neighbours, LIMITS.compared // len(self.clusters))]
             found = [with_holes(other, track, self.between(other.rank, track.rank)) for other in others]
             for holed, fit in sorted((each for each in found if each), key=lambda each: _weakness(each[1])):
                 if certain or lone or self.knows(fit) or self.is_close(fit):
