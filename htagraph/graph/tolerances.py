@@ -94,18 +94,12 @@ class Tolerances:
     """Share of a whole that does not matter."""
     gain: float = 0.8
     """A more special explanation must leave at most this share of what the plain one leaves."""
-    compressed: float = 0.25
-    """Ends that lie so much closer together than arrivals were brought together by a collective."""
-    covered: float = 0.75
-    """Share of the shorter of two sequences that must have partners: less is another step; cut recordings lack some."""
     steady: float = 2.0
     """Times between batches that vary this many times as much as the thread's own times mean that it does not wait."""
     uneven: float = 2.0
     """Times as long as the other steps, or they as it, from which on a step is uneven: jobs vary by tens of percent."""
     chance: float = 1e-3
     """How likely it may be that times agree by chance, before they count as evidence."""
-    clearer: float = 1.1
-    """A later, less natural hypothesis must explain this many times more."""
     slope: float = 0.5
     """How much ends may follow arrivals: 0 for members of one collective, 1 for strangers."""
     spreads: float = 5.0
@@ -119,12 +113,8 @@ class Tolerances:
     """Times worse that any other partner of a send must be."""
     transfer_ratio: float = 10.0
     """Times the least transfer time beyond which that time is halved: no link slows down tenfold between messages."""
-    transfer_percentile: int = 10
-    """Percentile of the transfer times of one size that is usual: a low one, as contention only lengthens them."""
     times_usual: int = 4
     """Times the usual duration up to which one is no exception."""
-    times_window: int = 10
-    """A wait must be this many times as long as the window behind an end, so that 1 in 10 agrees by chance."""
 
     often: int = SEVERAL
     """Occurrences that must agree: two may do so by chance."""
@@ -140,13 +130,13 @@ class Tolerances:
     """A few: recordings of ranks start within so many collectives, and of fewer pauses, messages or returns no
     usual length, spread or percentile is known."""
     in_a_row: int = 16
-    """Calls, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
+    """Calls, records, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
     depth: int = 64
     """Enclosing activities that are looked at: real stacks of operators are below 20 deep."""
     tried: int = 64
     """Candidates (streams, places, shifts) that are tried, the likeliest first; for time."""
     compared: int = 4_096
-    """Alternatives of a search that are compared at most: 0.1 s."""
+    """Alternatives of a search, or pairs of sequences in a pool, that are compared at most: 0.1 s."""
     tested: int = 400
     """Waits of a site on which hypotheses are tested, evenly spread; for time. 1 % of 400 is 4."""
     nearest_ends: int = 4
@@ -160,23 +150,15 @@ class Tolerances:
     host_neighbours: int = 2
     """Ranks behind each one in a collective with which it is compared on larger hosts: each meets its own clock."""
     collectives: int = 20_000
-    """Collectives that clocks are estimated from, evenly spread; for time."""
-    fitted: int = 4_000
-    """Collectives of a group that its own clock offsets are estimated from; for time."""
+    """Collectives that clocks are estimated from, of all or of one group, evenly spread; for time."""
     clock_cells: int = 1 << 25
     """Clocks times collectives of an estimate: 256 MiB for each table of times; 1,600 clocks use all `collectives`."""
     cells: int = 1 << 22
-    """Cells of a table of times that are filled at once: 32 MiB."""
+    """Cells of a table of times, or of places that are compared, that are filled at once: 32 MiB, 0.05 s."""
     pairs_of_times: int = 1 << 28
     """Times of two clocks in one collective that are compared at most: 4 s; up to 115 clocks, all collectives count."""
-    turns: int = 25
-    """Reweighting rounds of a fit of clocks: it usually converges after 5 to 10."""
-    sweeps: int = 50
-    """Moves of clocks to get every arrival before the ends that wait for it; if they do not do, only ends count."""
-    unknowns: int = 48
-    """Unknowns from which on conjugate gradients find a fit; below, a matrix takes under 1 ms. For time."""
-    rounds: int = 200
-    """Rounds of conjugate gradients after which a matrix is used: 5 to 30 do where all clocks meet."""
+    rounds: int = 50
+    """Rounds of any fit of clocks until it is given up: 5 to 10 of reweighting, 5 to 30 of conjugate gradients, do."""
     margin: int = 8
     """Part of a step, 1 / 8, by which its window is longer at first: calls that begin in a step may end after it."""
     readings: int = 3

@@ -36,8 +36,8 @@ from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, unt
 
 __all__ = [
     "NEVER", "NOTED_SHARE", "ChangeError", "Jitter", "OwnTime", "State", "Unsure", "checked", "edges_into", "edges_of",
-    "end_spread", "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away",
-    "time_of", "waiting", "weighed", "with_factor", "with_factors", "without_waits",
+    "end_spread", "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released",
+    "taken_away", "time_of", "waiting", "weighed", "with_factor", "with_factors", "without_waits",
 ]  # fmt: skip
 
 NOTED_SHARE = 0.005

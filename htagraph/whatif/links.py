@@ -200,7 +200,7 @@ def _least_varied(transfers: LinkTransfers, key: Array, share: Array, shows: Mas
     if usual[1] < _BETTER:
         return usual[0]
     # the median sees two of three classes, so means decide where it shows nothing, unless it says otherwise
-    contradicted = varies[by_mean[0]][0] > LIMITS.clearer * varies[usual[0]][0]
+    contradicted = LIMITS.nearly_all * varies[by_mean[0]][0] > varies[usual[0]][0]
     return by_mean[0] if by_mean[1] < _BETTER and not contradicted else None
 
 

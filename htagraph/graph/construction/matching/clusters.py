@@ -115,7 +115,7 @@ def _proven(a: Track, b: Track, fit: Fit) -> bool:
     if len(ends) < LIMITS.proof:
         return False
     steepness, doubt, spread, reach = slope(ends, arrivals, a.end[low:high])
-    return steepness + 2 * doubt < LIMITS.slope and spread < LIMITS.compressed * reach
+    return steepness + 2 * doubt < LIMITS.slope and spread < LIMITS.most * reach
 
 
 class _Clocks:
@@ -366,7 +366,7 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     close = spread <= 3 * usual + 2 * LIMITS.resolution_ns
     if pairwise:
         return _BROUGHT * close
-    brought = spread < LIMITS.compressed * reach
+    brought = spread < LIMITS.most * reach
     clear = steepness + 2 * doubt < LIMITS.slope and (close or brought)
     if clear and len(ends) >= LIMITS.proof:
         return _BROUGHT if brought else _CLEAR
@@ -482,7 +482,7 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
     if fit is None:
         return -math.inf
     low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
-    if high - low < LIMITS.covered * min(len(a), len(b)):
+    if high - low < LIMITS.most * min(len(a), len(b)):
         return -math.inf  # side by side with another step
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock

@@ -52,7 +52,7 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
     columns = np.flatnonzero(use & (np.isfinite(end).sum(axis=0) > 1))
     if not len(columns):
         return end, start
-    columns = columns[:: -(-len(columns) // LIMITS.fitted)]
+    columns = columns[:: -(-len(columns) // LIMITS.collectives)]
     offset, _ = fitted(end[:, columns].T, np.zeros(len(columns)), drifting=False)  # ranks may lack most of the columns
     end, start = end - offset[:, None], start - offset[:, None]
     for turn in range(6):
