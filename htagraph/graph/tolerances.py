@@ -117,7 +117,7 @@ class Tolerances:
     """Times the usual duration up to which one is no exception."""
 
     often: int = SEVERAL
-    """Occurrences that must agree: two may do so by chance."""
+    """Occurrences that must agree, or that show a usual length or a spread: two may agree by chance."""
     proof: int = 6
     """Collectives from which on a fit proves something by itself."""
     for_drift: int = 30
@@ -127,8 +127,8 @@ class Tolerances:
     ahead: int = 2
     """Batches that a loader's worker prepares ahead: PyTorch's default `prefetch_factor`."""
     few: int = 8
-    """A few: recordings of ranks start within so many collectives, and of fewer pauses, messages or returns no
-    usual length, spread or percentile is known."""
+    """A few: recordings of ranks start within so many collectives, and of fewer pauses or messages no percentile is
+    known."""
     in_a_row: int = 16
     """Calls, records, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
     depth: int = 64

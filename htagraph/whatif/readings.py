@@ -329,7 +329,7 @@ def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
     first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
     known = np.bincount(site, np.searchsorted(waits, behind) - np.searchsorted(waits, first))
     usual = np.add(*middles(acts.duration[rows], site)) // 2
-    keep = (np.bincount(site)[site] >= LIMITS.few) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
+    keep = (np.bincount(site)[site] >= LIMITS.often) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
     rows, site = rows[keep], site[keep]
     order = np.lexsort((acts.start[rows], site))
     follows = np.flatnonzero(np.diff(site[order]) == 0)

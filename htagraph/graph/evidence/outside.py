@@ -160,7 +160,7 @@ def _is_steady(
         waited: the items for which it waited.
         before: for each of these, the item from whose end the time counts.
     """
-    if len(waited) <= LIMITS.few:
+    if len(waited) <= LIMITS.often:
         return True
     lag = ends[waited] - ends[before]
     items = waited - before
