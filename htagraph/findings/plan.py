@@ -31,9 +31,9 @@ from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
+from htagraph.whatif.together import COUNTS_ONCE, Best, Offer, Savings, best_sets, outcome_of, savings_of
 
-__all__ = ["CURVE", "TABLE", "BestChanges", "plan", "plan_of"]
+__all__ = ["CURVE", "TABLE", "BestChanges", "offers_of", "plan", "plan_of"]
 
 _MOST_CHANGES = 16
 """How many changes a plan is chosen among at most, those that save most alone, and so the largest budget. Chosen: all
@@ -141,6 +141,8 @@ class BestChanges:
             lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
         lines += [*self._without_change(), *_doubt(self.outcome)]
         command = command_line("what-if", inputs, *self.options)
+        if COUNTS_ONCE in self.outcome.state.notes:
+            lines.append("A time that several of these shorten counts once; the command shortens it more than once.")
         return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
 
     def _without_change(self) -> list[str]:
@@ -174,8 +176,9 @@ def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
     keeps up, a remedy; or it makes a kernel, operator, function or group of ranks twice as fast, since none can take no
     time. Start-up, which no change takes away, is left out. Gains do not add up: two changes may free the same time, or
     one may hide behind the other. Each set is predicted as `htagraph.what_if` with these changes predicts it, to the
-    ns, but from the job's runs, which are made once. A change that adds next to nothing beside the others, such as a
-    part of one of these, is not chosen.
+    ns, but from the job's runs, which are made once; a time that several changes shorten is as short as the one that
+    takes most leaves it. A change that adds next to nothing beside the others, such as a part of one of these, is not
+    chosen.
 
     Args:
         graph: the job.
@@ -204,9 +207,9 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         raise ChangeError(msg)
     graph = results.warm_graph
     steps = results.steps
-    offers = sorted(_offered(results).values(), key=lambda pair: -pair[0])
-    offered = [each for _, each in offers][:_MOST_CHANGES]
-    savings = savings_of(graph, sorted(offered, key=lambda each: each.is_whole))
+    offers = offers_of(results)
+    offered = [offer for _, offer in offers][:_MOST_CHANGES]
+    savings = savings_of(graph, offered)
     job_ns = results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
@@ -233,13 +236,13 @@ def _unknown_us(results: Results) -> float:
     return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
 
 
-def _offered(results: Results) -> dict[tuple[str, ...], tuple[float, Offer]]:
-    """Return the changes that may be in a plan, each with what it saves alone, µs, by its options."""
-    found: dict[tuple[str, ...], tuple[float, Offer]] = {}
+def offers_of(results: Results) -> list[tuple[float, Offer]]:
+    """Return the changes that may be in a plan, each behind its savings alone in µs, the largest first."""
+    offers: dict[tuple[str, ...], tuple[float, Offer]] = {}
     for name, gain, options in (*_of_gains(results), *_of_findings(results)):
         with suppress(SelectionError, ValueError):  # an option that reads no value
-            found.setdefault(options, (gain, _change(name, options)))
-    return found
+            offers.setdefault(options, (gain, _change(name, options)))
+    return sorted(offers.values(), key=lambda offer: -offer[0])
 
 
 def _of_gains(results: Results) -> Iterator[tuple[str, float, tuple[str, ...]]]:
@@ -286,15 +289,11 @@ def _change(name: str, options: tuple[str, ...]) -> Offer:
         else:
             pairs[-1].append(word)
     read = [CHANGES[option].read("".join(value)) for option, *value in pairs]
-    whole = all(
-        option == "remove-sync" or (option == "scale" and value[0].rpartition(":")[2] == "0")
-        for option, *value in pairs
-    )
 
     def apply(scenario: Scenario) -> Scenario:
         return reduce(lambda so_far, each: each.apply(so_far), read, scenario)
 
-    return Offer(name, options, apply, whole)
+    return Offer(name, options, apply)
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:

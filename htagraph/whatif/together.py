@@ -1,10 +1,10 @@
 """Changes together: what sets of changes save, each without a replay of the whole job, and which set saves most.
 
 A change that only makes times shorter takes an amount off some lags and gaps. Where several changes of a set shorten
-the same lag, the largest amount counts, as it does where the changes are applied one after the other. So each lag is
-divided once into layers, and a set takes those layers that any of its changes takes: the job in runs
-(`htagraph.core.runs`), which has the times of the graph to the ns, is made once and tells how long the job is with each
-set.
+the same lag, the largest amount counts: an operator and its kernel, each twice as fast, are twice as fast together, not
+four times. So each lag is divided once into layers, and a set takes the layers that any of its changes takes: the job
+in runs (`htagraph.core.runs`), which has the times of the graph to the ns, is made once and tells how long the job is
+with each set.
 
 A change that puts work in the place of other work (one kernel for many) has a graph of its own. Sets with it are layers
 of that graph; no set has two such changes.
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, reduce
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -32,7 +32,10 @@ from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.readings import runs_of_state, runs_with
 from htagraph.whatif.scenario import Scenario, what_if
 
-__all__ = ["Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
+__all__ = ["COUNTS_ONCE", "Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
+
+COUNTS_ONCE = "a time that several of the changes shorten is as short as the change that takes most leaves it"
+"""Note of an outcome in which changes that follow one another would shorten a time more than each change alone."""
 
 _MOST_SETS = 700
 """How many sets of one budget are compared, at most, to be sure of the best one. Chosen: all sets of up to 3 of 16
@@ -50,8 +53,6 @@ class Offer:
     options: tuple[str, ...]
     """The options of ``htagraph what-if`` that make it."""
     apply: Callable[[Scenario], Scenario]
-    is_whole: bool
-    """Whether it takes all of a time: then changes of a part of this time add nothing to it."""
 
 
 class Savings(NamedTuple):
@@ -66,7 +67,7 @@ class Savings(NamedTuple):
     bound: Callable[[tuple[int, ...]], float]
     """What a set saves at most, ns: known without its time, infinite if nothing is known."""
     apart: frozenset[tuple[int, int]]
-    """Pairs of which each scales a part of the other's time, so that no layers describe both."""
+    """Pairs of changes that both put work in the place of other work, or that leave nothing of each other's time."""
 
     def may_be(self, which: tuple[int, ...]) -> bool:
         """Return whether a set has no two changes that cannot be combined."""
@@ -99,7 +100,7 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
     Example:
         >>> import htagraph as hg
         >>> job = hg.load("data/demo")
-        >>> none = Offer("kernels", (), lambda each: each.scale(factor=0, kind="computation"), True)
+        >>> none = Offer("kernels", (), lambda each: each.scale(factor=0, kind="computation"))
         >>> savings = savings_of(job, [none])
         >>> savings.of((0,)) == hg.what_if(job).run().baseline_step_ns - none.apply(hg.what_if(job)).run().step_ns
         True
@@ -144,8 +145,7 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
         spent = duration_ns(graph, graph.time) - after(())  # of what the start takes, so much is no change's any more
         return sum(on_path[number - count] for number in which) + at_start - spent if known else float("inf")
 
-    apart = {(one + count, other + count) for one, other in _partial_pairs(state, parted)}
-    apart |= set(combinations(range(count), 2))  # their order would matter
+    apart = set(combinations(range(count), 2))  # their order would matter
     apart |= {(number, excluded + count) for number, lasts in enumerate(lengths) for excluded in lasts.excluded}
     return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
 
@@ -172,16 +172,6 @@ def _parted(graph: DependencyGraph, changes: Sequence[Offer]) -> _Parted:
             parted.kept.append(change)
             parted.shorter.append(less)
     return parted
-
-
-def _partial_pairs(state: State, parted: _Parted) -> list[tuple[int, int]]:
-    """Return the pairs of changes that both take a part of one time."""
-    partial = [number for number, change in enumerate(parted.kept) if not change.is_whole]
-    who = np.zeros(len(state.lag) + len(state.gap), np.int64)
-    for number in partial:
-        who[parted.shorter[number].at] |= 1 << number
-    met = {number: int(np.bitwise_or.reduce(who[parted.shorter[number].at])) for number in partial}
-    return [(first, second) for first, second in combinations(partial, 2) if met[first] >> second & 1]
 
 
 class _Beside(NamedTuple):
@@ -214,9 +204,29 @@ def _beside(graph: DependencyGraph, change: Offer, start: State, further: Sequen
 
 
 def outcome_of(graph: DependencyGraph, changes: Iterable[Offer], start: State | None = None) -> Outcome:
-    """Return the prediction of some changes to a job, as recorded or from a `start`, by a replay of all of it."""
-    first = Scenario(graph, start or initial(graph))
-    return reduce(lambda scenario, change: change.apply(scenario), changes, first).run()
+    """Return the prediction of some changes to a job, as recorded or from a `start`, by a replay of the whole job.
+
+    Changes that put work in the place of other work come first. A time that several further changes shorten is
+    as short as the change that takes most leaves it.
+    """
+    before = Scenario(graph, start or initial(graph))
+    scenario = before
+    lag = before.state.lag
+    gap = before.state.gap
+    for change in changes:
+        alone = change.apply(before).state
+        scenario = change.apply(scenario)
+        if _shorter(before.state, alone) is None:
+            before = scenario
+            lag = scenario.state.lag
+            gap = scenario.state.gap
+        else:
+            lag = np.minimum(lag, alone.lag)
+            gap = np.minimum(gap, alone.gap)
+    state = scenario.state
+    is_shorter = bool((state.lag < lag).any() or (state.gap < gap).any())
+    state = state.with_note(COUNTS_ONCE) if is_shorter else state
+    return replace(scenario, state=replace(state, lag=lag, gap=gap)).run()
 
 
 def _shorter(state: State, changed: State) -> _Shorter | None:

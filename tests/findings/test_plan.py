@@ -15,9 +15,10 @@ from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, st
 def test_a_plan_says_what_its_changes_save() -> None:
     plan = hg.plan(graph_of(DATA / "demo"))
     said = plan.sentences(["data/demo"])
-    assert said[0].startswith("3 changes save together per step: 3.31 ms (38 %; 90 %: ")
-    assert "no waiting for the device in aten::item, 1.28 ms" in said[0]
+    assert said[0].startswith("3 changes save together per step: 3.33 ms (38 %; 90 %: ")
+    assert "no waiting for the device in aten::item, 1.27 ms" in said[0]
     assert said[1] == f"No other 3 changes of the {plan.among} compared save more."
+    assert said[-2].startswith("A time that several of these shorten counts once")  # the slow rank runs one of these
     assert said[-1].startswith("To predict it: ")
     assert plan.interval_us[0] <= plan.saved_us <= plan.interval_us[1]
 
