@@ -42,7 +42,7 @@ def keep_memory() -> None:
     million events that takes as long as all else. In one arena, what a thread frees serves the others.
     """
     no_mappings, no_trimming, one_arena = (-4, 0), (-1, 0x7FFFFFFF), (-8, 1)  # as malloc.h numbers them
-    with suppress(AttributeError, OSError, TypeError):
+    with suppress(AttributeError, OSError, TypeError):  # no glibc: memory is kept as its own allocator does
         for option in (no_mappings, no_trimming, one_arena):
             ctypes.CDLL(None).mallopt(*option)
 

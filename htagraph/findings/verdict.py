@@ -31,6 +31,7 @@ from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
 from htagraph.findings.unexplained import UNEXPLAINED
+from htagraph.findings.unknown_bound import UNKNOWN_BOUND
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
@@ -45,7 +46,9 @@ __all__ = [
     "stated", "trial_of",
 ]  # fmt: skip
 
-OF_PATH: tuple[Finding, ...] = (INCOMPLETE, BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN)
+OF_PATH: tuple[Finding, ...] = (
+    INCOMPLETE, BOUND, UNKNOWN_BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN,
+)  # fmt: skip
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
 CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
@@ -104,7 +107,12 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     most = dict.fromkeys(_BY_NAME, (False, 0.0))
     for name, advice, _, us in _actions(stated(kept)):
         most[name] = max(most[name], (bool(advice) and us > 0, us))
-    first = {INCOMPLETE.name: -2, UNMATCHED.name: -1, BOUND.name: 1}  # all that follows rests on what is matched
+    first = {
+        INCOMPLETE.name: -2,
+        UNMATCHED.name: -1,
+        BOUND.name: 1,
+        UNKNOWN_BOUND.name: 1,
+    }  # all that follows rests on what is matched
     first[START_UP.name] = 0 if any(each.says == START_UP.name and each.figure > 100 * MOST for each in kept) else 2
     order = {
         name: (first.get(name, 3), *((0, 0.0) if name in first else (-known, -us)))
