@@ -127,7 +127,10 @@ def changes(job: Job, draw: random.Random) -> dict[str, tuple[Any, Rewrite]]:
             ScaleKernels(name=kernel, what="compute", factor=factor),
             lambda s: s.scale(kind="computation", name=kernel, factor=factor),
         ),
-        "network": (ScaleNetwork(factor=factor), lambda s: s.scale_network(factor=factor)),
+        "network": (
+            ScaleNetwork(factor=factor, latency_factor=1.0 if factor else 0.0),
+            lambda s: s.scale_network(factor=factor),
+        ),
         "host": (ScaleHost(factor=factor), lambda s: s.scale(kind=OWN, factor=factor)),
         "host op": (
             ScaleHost(op="aten::*", factor=factor), lambda s: s.scale(kind="op", name="aten::*", factor=factor)

@@ -42,6 +42,7 @@ from htagraph.queries.kernel_costs import Call, cost_of_call
 from htagraph.whatif.batch_sizes import layout_of, recorded_batch, resized_calls
 from htagraph.whatif.changes import batch as change
 from htagraph.whatif.kernel_times import KernelWork, resized
+from htagraph.whatif.rates import TILE
 
 SHARED = Path(os.environ.get("HTAGRAPH_SHARED", "../shared")) / "capacity"
 
@@ -138,7 +139,7 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     peak = peak_of(name.split("/")[0].replace("_", " "))
     assert peak is not None, name
     rates = peak.tflop_s(4) * 1e6, peak.gb_s * 1e3
-    wave = 2 * change._BLOCK**2 * (peak.units or 100) / rates[0]
+    wave = 2 * TILE * (peak.units or 100) / rates[0]
 
     def work(calls: list[Call | None]) -> KernelWork:
         costs = [None if call is None else cost_of_call(call) for call in calls]
@@ -150,7 +151,7 @@ def _of_tables(name: str, table: pd.DataFrame, other: pd.DataFrame, sizes: tuple
     blocks = [
         (c.flop / (2 * c.depth) if c and c.depth else np.nan) for c in (call and cost_of_call(call) for call in calls)
     ]
-    fill = np.array(blocks) / change._BLOCK**2 / (peak.units or 100)
+    fill = np.array(blocks) / TILE / (peak.units or 100)
     alike = pd.factorize(table["target"].str.replace(r"\d+", "", regex=True) + pd.Series(map(str, calls)))[0]
     then = [None if call is None else resized_calls(call, layout, sizes[1])[0] for call in calls]
     mid, low, high = (each.sum() / 1000 for each in resized(kind, time, work(calls), work(then), fill, alike))

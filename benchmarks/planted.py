@@ -50,7 +50,7 @@ JOBS: Final = {
 CHANGES: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "kernels": (ScaleKernels(what="compute", factor=0.5), {"kind": "computation", "factor": 0.5}),
     "host": (ScaleHost(factor=0.5), {"kind": ("op", "annotation", "step", "python"), "factor": 0.5}),
-    "network": (ScaleNetwork(factor=3.0), {"kind": "communication", "factor": 3.0}),
+    "network": (ScaleNetwork(factor=3.0, latency_factor=3.0), {"kind": "communication", "factor": 3.0}),
 }
 """What-if → (the change of the simulator, the criteria and factor of `scale`)."""
 

@@ -40,7 +40,7 @@ the 95th percentile of the errors that accuracy.py finds; doubled, it forgives w
 OPTIMIZER = "Optimizer.step"
 PHASES = {"data loading": "loader", "launch calls": "launches"}
 CHANGES: dict[str, Any] = {
-    "network": ScaleNetwork(factor=0), "loader": ScaleLoader(factor=0),
+    "network": ScaleNetwork(factor=0, latency_factor=0), "loader": ScaleLoader(factor=0),
     "launches": ScaleLaunches(factor=0), "optimizer": ScaleOptimizer(factor=0),
 }  # fmt: skip
 

@@ -29,7 +29,7 @@ may be that of another kind of work."""
 _CHANGES = {
     "computation": ScaleKernels(what="compute", factor=1 - STEP),
     "memory": (ScaleKernels(what="memcpy", factor=1 - STEP), ScaleKernels(what="memset", factor=1 - STEP)),
-    "communication": ScaleNetwork(factor=1 - STEP),
+    "communication": ScaleNetwork(factor=1 - STEP, latency_factor=1 - STEP),
     "host": ScaleHost(factor=1 - STEP),
     "launch": ScaleLaunches(factor=1 - STEP, latency_factor=1 - STEP),
     "data_loading": ScaleLoader(factor=1 - STEP),

@@ -71,7 +71,7 @@ def true_gains(job: Job, *, groups: int) -> dict[tuple[str, str], float]:
         ("phase", "optimizer"): ScaleOptimizer(factor=0),
     }  # fmt: skip
     if groups == 1:
-        changes["group", ""] = ScaleNetwork(factor=0)
+        changes["group", ""] = ScaleNetwork(factor=0, latency_factor=0)
     gains = {
         key: 100 * (whole - makespan_ns(job.model_copy(update={"changes": (*job.changes, change)}))) / whole
         for key, change in changes.items()

@@ -7,7 +7,16 @@ from benchmarks.recorded.grid_pairs import GRID_PAIRS
 from benchmarks.recorded.host_pairs import HOST_PAIRS
 from benchmarks.recorded.mechanism_pairs import MECHANISM_PAIRS
 from benchmarks.recorded.real_work_pairs import REAL_WORK_PAIRS
+from benchmarks.recorded.second_grid_pairs import SECOND_GRID_PAIRS
 from benchmarks.recorded.waiting_pairs import WAITING_PAIRS
 
-PAIRS = {**HOST_PAIRS, **CUDA_PAIRS, **WAITING_PAIRS, **REAL_WORK_PAIRS, **GRID_PAIRS, **MECHANISM_PAIRS}
+PAIRS = {
+    **HOST_PAIRS,
+    **CUDA_PAIRS,
+    **WAITING_PAIRS,
+    **REAL_WORK_PAIRS,
+    **GRID_PAIRS,
+    **MECHANISM_PAIRS,
+    **SECOND_GRID_PAIRS,
+}
 """Every pair by its name."""

@@ -105,7 +105,7 @@ def _kept(function: F, options: dict[str, Any]) -> F:
     if (
         any(Path(home).is_absolute() for home in homes) or _numba.CACHE_DIR
     ):  # else numba would make a folder named ~ where the command runs
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # numba found no folder that it may write
             return _forgiving(numba.njit(cache=True, **options)(function))
     with suppress(RuntimeError), _kept_in(_temporary_folder()):
         made = _forgiving(numba.njit(cache=True, **options)(function))
@@ -173,7 +173,7 @@ class _Forgiving:
                 kept = load(signature, target)
                 types = getattr(signature, "args", signature)
                 return kept if kept is not None and tuple(kept.signature.args) == tuple(types) else None
-        with suppress(OSError):
+        with suppress(OSError):  # a folder that cannot be written keeps nothing; the code is compiled all the same
             self._store.flush()
         return None
 

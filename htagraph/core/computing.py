@@ -17,7 +17,17 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 
-__all__ = ["Threads", "ahead", "in_parts", "keep_memory", "once", "processors", "rows_where", "threads_for"]
+__all__ = [
+    "Threads",
+    "ahead",
+    "in_parts",
+    "keep_memory",
+    "most_threads",
+    "once",
+    "processors",
+    "rows_where",
+    "threads_for",
+]
 
 
 def processors() -> int:
@@ -32,7 +42,7 @@ def keep_memory() -> None:
     million events that takes as long as all else. In one arena, what a thread frees serves the others.
     """
     no_mappings, no_trimming, one_arena = (-4, 0), (-1, 0x7FFFFFFF), (-8, 1)  # as malloc.h numbers them
-    with suppress(AttributeError, OSError, TypeError):
+    with suppress(AttributeError, OSError, TypeError):  # no glibc: memory is kept as its own allocator does
         for option in (no_mappings, no_trimming, one_arena):
             ctypes.CDLL(None).mallopt(*option)
 
@@ -55,7 +65,17 @@ def threads_for(rows: int) -> int:
         >>> threads_for(1000)
         1
     """
-    return min(processors(), _MAX_THREADS) if rows >= _FEW else 1
+    return most_threads() if rows >= _FEW else 1
+
+
+def most_threads() -> int:
+    """Return how many threads are used at once, at most: one per processor, up to a few.
+
+    Example:
+        >>> 1 <= most_threads() <= processors()
+        True
+    """
+    return min(processors(), _MAX_THREADS)
 
 
 class Threads(Executor):

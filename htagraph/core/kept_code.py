@@ -82,7 +82,7 @@ class KeptCode:
 
     def _remove(self, except_for: str | None) -> None:
         """Remove the files of the function whose names do not begin with a text, and numba's own index."""
-        with suppress(OSError):
+        with suppress(OSError):  # files that stay only take room: they are never loaded
             for path in self._folder.iterdir():
                 is_function = path.name.startswith(f"{self._stem}.") and path.name.endswith(_SUFFIXES)
                 is_fresh = except_for is not None and path.name.startswith(except_for)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, run_starts
 
 __all__ = [
-    "CHANCE", "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "SEVERAL", "STANDS_OUT", "described", "least_of", "middles",
-    "ordered_by", "others_median", "summed", "upper_quantile",
+    "CHANCE", "DEVIATIONS_OF_90", "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "SEVERAL", "STANDS_OUT", "described",
+    "least_of", "middles", "ordered_by", "others_median", "summed", "upper_quantile",
 ]  # fmt: skip
 
 MOST: Final = 0.5
@@ -153,6 +153,8 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
     return out
 
 
+DEVIATIONS_OF_90: Final = 1.645
+"""Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 MAD_TO_DEVIATION: Final = 1.4826
 """Standard deviation over median absolute deviation, a constant of the normal distribution."""
 

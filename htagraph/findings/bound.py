@@ -44,7 +44,7 @@ from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Bound
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of"]
+__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of", "untraced_host"]
 
 LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
 """The advice where the job waits for its data loader."""
@@ -84,7 +84,7 @@ def _when(results: Results) -> list[Claim]:
     if not bound.cause or (bound.cause == "host" and Part.HOST in graph.ledger.lacks):
         return []
     gain = None
-    untraced, communicates = _untraced(results)
+    untraced, communicates = untraced_host(results)
     if communicates > MOST * length.sum():  # the host may wait for it: what bounds the job was not recorded
         return []
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
@@ -143,7 +143,7 @@ def _largest_part(results: Results) -> str:
     return f", {share_text(100_000 * own.max() / length)} in {in_short(name)}"
 
 
-def _untraced(results: Results) -> tuple[int, int]:
+def untraced_host(results: Results) -> tuple[int, int]:
     """Return how much of the path is host time without any event, and how much of that is beside communication, ns."""
     acts, parts = results.graph.activities, results.parts
     chosen = parts.gap == GapKind.HOST_UNTRACED

@@ -36,7 +36,9 @@ def shows_device(graph: DependencyGraph) -> bool:
 
 def _short(claim: Claim) -> str:
     if counted := claim.facts.get("counted"):
-        return f"{plural(counted, 'kernel')} ran one by one for a profiler of counters, whose times are not the job's"
+        kernels = plural(counted, "kernel")
+        unknown = "and what bounds the job cannot be said"
+        return f"{kernels} ran one by one for a profiler of counters, whose times are not the job's, {unknown}"
     launched = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 

@@ -13,7 +13,7 @@ import pandas as pd
 from htagraph.core.errors import check_type
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
-from htagraph.findings.change import per_step, saved_us, steps_of
+from htagraph.findings.change import interval_us, per_step, saved_us, steps_of
 from htagraph.findings.changes import ProposedChange, changes_of
 from htagraph.findings.gain import is_unknown, rows_that_gain
 from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
@@ -24,9 +24,9 @@ from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
+from htagraph.whatif.together import COUNTS_ONCE, Best, Offer, Savings, best_sets, outcome_of, savings_of
 
-__all__ = ["CURVE", "TABLE", "BestChanges", "plan", "plan_of"]
+__all__ = ["CURVE", "TABLE", "BestChanges", "offers_of", "plan", "plan_of"]
 
 _MOST_CHANGES = 16
 """How many changes a plan is chosen among at most, those that save most alone, and so the largest budget. Chosen: all
@@ -131,6 +131,8 @@ class BestChanges:
             lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
         lines += [*self._without_change(), *_doubt(self.outcome)]
         command = command_line("what-if", inputs, *self.options)
+        if COUNTS_ONCE in self.outcome.state.notes:
+            lines.append("A time that several of these shorten counts once; the command shortens it more than once.")
         return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
 
     def _without_change(self) -> list[str]:
@@ -164,8 +166,9 @@ def plan(graph: DependencyGraph, *, budget: int = 3) -> BestChanges:
     keeps up, a remedy; or it makes a kernel, operator, function or group of ranks twice as fast, since none can take no
     time. Start-up, which no change takes away, is left out. Gains do not add up: two changes may free the same time, or
     one may hide behind the other. Each set is predicted as `htagraph.what_if` with these changes predicts it, to the
-    ns, but from the job's runs, which are made once. A change that adds next to nothing beside the others, such as a
-    part of one of these, is not chosen.
+    ns, but from the job's runs, which are made once; a time that several changes shorten is as short as the one that
+    takes most leaves it. A change that adds next to nothing beside the others, such as a part of one of these, is not
+    chosen.
 
     Args:
         graph: the job.
@@ -194,16 +197,18 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         raise ChangeError(msg)
     graph = results.warm_graph
     steps = results.steps
-    proposed = _offers(results)
+    proposed = _proposed(results)
     proposed = proposed[:1] if budget == 1 else proposed  # what to do first
-    offers = [_offer(row.change.name, row.options) for row in proposed if row.change]
-    savings = savings_of(graph, sorted(offers, key=lambda offer: offer.is_whole))
-    job_ns = results.makespan_ns / max(steps, 1)
+    head = proposed[0].gain if proposed else None
+    is_whole = steps > 1 and head is not None and head.scope == "job"
+    savings = savings_of(graph, [_offer(row) for row in proposed], is_whole=is_whole)
+    steps = 1 if is_whole else steps
+    job_ns = 1000 * head.makespan_us / max(steps, 1) if head else results.makespan_ns / max(steps, 1)
     found = best_sets(savings, int(budget), job_ns)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
-    ends = saved_us(outcome)[1]
+    ends = interval_us(outcome) if is_whole else saved_us(outcome)[1]
     low = min(per_step(ends[0], steps), saved)
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
@@ -225,7 +230,12 @@ def _unknown_us(results: Results) -> float:
     return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
 
 
-def _offers(results: Results) -> list[ProposedChange]:
+def offers_of(results: Results) -> list[Offer]:
+    """Return the changes that may be in a plan, the first thing to do first."""
+    return [_offer(row) for row in _proposed(results)]
+
+
+def _proposed(results: Results) -> list[ProposedChange]:
     """Return the changes that a plan is chosen among: those for which a way is known; where there are none, all.
 
     What may gain nothing is left out where there is something else: a host that takes no time contains every change of
@@ -237,15 +247,14 @@ def _offers(results: Results) -> list[ProposedChange]:
     return (known or ways or found)[:_MOST_CHANGES]
 
 
-def _offer(name: str, options: tuple[str, ...]) -> Offer:
-    """Return the change that options of ``htagraph what-if`` make."""
-    steps = steps_of(options)
-    is_whole = all(option == "remove-sync" or (option == "scale" and value.endswith(":0")) for option, value in steps)
+def _offer(row: ProposedChange) -> Offer:
+    """Return a change for sets of changes."""
+    steps = steps_of(row.options)
 
     def apply(scenario: Scenario) -> Scenario:
         return reduce(lambda so_far, step: CHANGES[step[0]].read(step[1]).apply(so_far), steps, scenario)
 
-    return Offer(name, options, apply, is_whole)
+    return Offer(row.change.name if row.change else row.about, row.options, apply)
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:

@@ -31,6 +31,7 @@ from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
 from htagraph.findings.unexplained import UNEXPLAINED
+from htagraph.findings.unknown_bound import UNKNOWN_BOUND
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
@@ -47,7 +48,9 @@ __all__ = [
     "stated",
 ]
 
-OF_PATH: tuple[Finding, ...] = (INCOMPLETE, BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN)
+OF_PATH: tuple[Finding, ...] = (
+    INCOMPLETE, BOUND, UNKNOWN_BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN,
+)  # fmt: skip
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
 CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
@@ -93,7 +96,8 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     kept = [claim for finding in held for claim in results.claims(finding.when)]
     kept = related(kept)
     is_started = any(claim.says == START_UP.name and claim.figure > 100 * MOST for claim in kept)
-    first = {INCOMPLETE.name: -2, UNMATCHED.name: -1, START_UP.name: 0 if is_started else 2, BOUND.name: 1}
+    first = {INCOMPLETE.name: -2, UNMATCHED.name: -1, BOUND.name: 1, UNKNOWN_BOUND.name: 1}
+    first[START_UP.name] = 0 if is_started else 2
     gains = {name: _advised_gain(name, kept) for name in _BY_NAME}
     order = {name: (first[name],) if name in first else (3, *gains[name]) for name in _BY_NAME}
     return sorted(kept, key=lambda claim: order[claim.says])

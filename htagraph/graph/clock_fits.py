@@ -124,7 +124,7 @@ def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]
     if count.min() >= LIMITS.for_drift:
         both = fitted(end, time, drifting=True)
         before, after = (middle_of(residuals(end, time, *fit)) for fit in ((offset, drift), both))
-        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > LIMITS.drift_spreads * after:
+        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > LIMITS.spreads * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
     rest = residuals(end, time, offset, drift)
@@ -145,12 +145,10 @@ def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
     powers = [time**power for power in ((0, 1) if drifting else (0,))]
     solved = np.zeros((2, end.shape[1]))  # the offsets, then the drifts
     weight = known.astype(np.float64)
-    for _ in range(LIMITS.turns):
+    for _ in range(LIMITS.rounds):
         before, solved = solved, np.zeros_like(solved)
         right = _pull(weight, powers, value)
-        fit = None
-        if right[:, 1:].size >= LIMITS.unknowns:
-            fit = _descended(weight, powers, right, before[: len(powers)])
+        fit = _descended(weight, powers, right, before[: len(powers)])
         solved[: len(powers)] = _by_matrix(weight, powers, right) if fit is None else fit
         rest = np.abs(residuals(end, time, *solved))
         weight = np.where(known, 1 / np.maximum(rest, LIMITS.close_ns), 0.0)
@@ -288,7 +286,7 @@ def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array
         end, start, time = end[worst], start[worst], time[worst]
     excess = _excess(end, start, time, offset, drift)
     move = np.zeros(len(offset))
-    for _ in range(LIMITS.sweeps):
+    for _ in range(LIMITS.rounds):
         broken = excess - move[:, None] + move[None, :]
         a, b = np.unravel_index(int(np.argmax(broken)), broken.shape)
         if broken[a, b] <= 0:

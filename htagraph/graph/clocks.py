@@ -364,4 +364,4 @@ def _one_clock(pair: TimeTable) -> bool | None:
     spread = max(LIMITS.resolution_ns, float(np.quantile(np.abs(apart - middle - trend), LIMITS.typical)))
     if max(abs(middle), float(np.ptp(trend))) <= LIMITS.spreads * spread:
         return True
-    return False if len(apart) >= LIMITS.several else None
+    return False if len(apart) >= LIMITS.often else None

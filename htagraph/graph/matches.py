@@ -297,7 +297,7 @@ def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> Ints
     for message in np.unique(size[size >= 0]).tolist():
         usual = lasts[is_last & (size == message)]
         if len(usual) >= LIMITS.few:
-            out[size == message] = int(LIMITS.typical * np.percentile(usual, LIMITS.transfer_percentile))
+            out[size == message] = int(LIMITS.typical * np.quantile(usual, 1 - LIMITS.nearly_all))
     return out
 
 

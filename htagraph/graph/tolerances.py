@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from htagraph.core.statistics import MOST, SEVERAL
+
 __all__ = ["LIMITS", "Confidence", "Tolerances"]
 
 
@@ -45,8 +47,6 @@ class Tolerances:
     window_ns: int = 10_000
     """Waiting work of a device starts this soon after the awaited work ended (simulated 0.8 µs, real 1 to 6 µs, AMD 10
     to 18 µs); up to four times as much is believed where a rank's collectives show it."""
-    started_ns: int = 15_000
-    """Work that starts this soon after its launch waited for nothing else: twice the usual launch latency."""
     launch_ns: int = 10_000
     """The largest launch latency of a rank whose launches never met a free stream; 4 to 8 µs are usual on CUDA."""
     idle_start_ns: int = 100_000
@@ -69,12 +69,9 @@ class Tolerances:
     usual_return_ns: int = 20_000
     """A blocked call returns this soon after the awaited work, where a rank shows too few returns; 4 to 15 µs are
     usual."""
-    slow_return_ns: int = 50_000
-    """The same for copies and full queues at most. Measured: 8 to 38 µs on an H100 in a virtual machine."""
-    longest_return_ns: int = 200_000
-    """A call that returned later was busy with something else: 130 µs occur in real traces."""
     long_call_ns: int = 200_000
-    """A call that takes longer waited: runtime calls take 1 to 20 µs, and clocks cannot be that wrong."""
+    """A call that takes longer waited, and one that returns longer after its work was busy with something else: runtime
+    calls take 1 to 20 µs, returns up to 130 µs in real traces, and clocks cannot be that wrong."""
     python_ns: int = 100_000
     """A thread that records nothing for longer waits: Python between two operators takes 5 to 50 µs."""
     turn_ns: int = 1_000_000
@@ -91,38 +88,22 @@ class Tolerances:
     """Share of the occurrences that must agree: the first and the last one of a recording may differ."""
     typical: float = 0.8
     """Share of values that count as usual; the rest are outliers."""
-    most: float = 0.5
+    most: float = MOST
     """More than this share of the occurrences are most of them; a share of 1 would let one odd record decide."""
-    lost: float = 0.1
-    """Share of a rank's records that a writer may have dropped."""
     small: float = 0.05
     """Share of a whole that does not matter."""
     gain: float = 0.8
     """A more special explanation must leave at most this share of what the plain one leaves."""
-    compressed: float = 0.25
-    """Ends that lie so much closer together than arrivals were brought together by a collective."""
-    covered: float = 0.75
-    """Share of the shorter of two sequences that must have partners: less is another step; cut recordings lack some."""
-    left: float = 0.6
-    """Share of a group's contradictions that may remain without the rank that causes them."""
-    foreign_slope: float = 0.6
-    """How much ends follow a rank's own arrivals, from which on it is of another run: ids or order speak against it."""
-    as_short: float = 1.05
-    """Divisions of the ranks whose unexplained times differ by at most this factor explain the calls equally well."""
     steady: float = 2.0
     """Times between batches that vary this many times as much as the thread's own times mean that it does not wait."""
     uneven: float = 2.0
     """Times as long as the other steps, or they as it, from which on a step is uneven: jobs vary by tens of percent."""
     chance: float = 1e-3
     """How likely it may be that times agree by chance, before they count as evidence."""
-    clearer: float = 1.1
-    """A later, less natural hypothesis must explain this many times more."""
     slope: float = 0.5
     """How much ends may follow arrivals: 0 for members of one collective, 1 for strangers."""
     spreads: float = 5.0
     """Times the usual spread beyond which values differ. Measured: ends within a host lie up to twice as far apart."""
-    drift_spreads: float = 4.0
-    """Drift must move clocks apart, over the window, by more than this many median residuals."""
     doubt_spreads: float = 3.0
     """Spreads of ends by which an offset may be wrong. Measured: ends of real ranks differ by up to twice their spread;
     benchmarks/clocks.py counts how often the truth is within."""
@@ -132,19 +113,11 @@ class Tolerances:
     """Times worse that any other partner of a send must be."""
     transfer_ratio: float = 10.0
     """Times the least transfer time beyond which that time is halved: no link slows down tenfold between messages."""
-    transfer_percentile: int = 10
-    """Percentile of the transfer times of one size that is usual: a low one, as contention only lengthens them."""
     times_usual: int = 4
     """Times the usual duration up to which one is no exception."""
-    times_window: int = 10
-    """A wait must be this many times as long as the window behind an end, so that 1 in 10 agrees by chance."""
 
-    often: int = 3
-    """Occurrences that must agree: two may do so by chance."""
-    several: int = 4
-    """Values from which on a usual length or a spread is known."""
-    returns: int = 5
-    """Returns that a rank must show before the 5th percentile of them means anything."""
+    often: int = SEVERAL
+    """Occurrences that must agree, or that show a usual length or a spread: two may agree by chance."""
     proof: int = 6
     """Collectives from which on a fit proves something by itself."""
     for_drift: int = 30
@@ -157,25 +130,19 @@ class Tolerances:
     """A few: recordings of ranks start within so many collectives, and of fewer pauses or messages no percentile is
     known."""
     in_a_row: int = 16
-    """Calls, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
+    """Calls, records, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
     depth: int = 64
     """Enclosing activities that are looked at: real stacks of operators are below 20 deep."""
     tried: int = 64
     """Candidates (streams, places, shifts) that are tried, the likeliest first; for time."""
     compared: int = 4_096
-    """Alternatives of a search that are compared at most: 0.1 s."""
+    """Alternatives of a search, or pairs of sequences in a pool, that are compared at most: 0.1 s."""
     tested: int = 400
     """Waits of a site on which hypotheses are tested, evenly spread; for time. 1 % of 400 is 4."""
-    records_back: int = 12
-    """Records before a wait that may be the awaited one: libraries record few events in between; for time."""
     nearest_ends: int = 4
     """Ends before a wake-up whose names may have caused it: threads that work in step end together."""
     places: int = 256
     """Places of two sequences that are compared under each shift; for time."""
-    shift_cells: int = 3_000_000
-    """Comparisons of places up to which every shift of two sequences is tried: 0.04 s."""
-    track_pairs: int = 3_000
-    """Pairs of sequences in a pool up to which all are compared, above just neighbours; for time."""
     track_neighbours: int = 6
     """Sequences that each one is compared with in large pools, those that run most parallel; for time."""
     host_ranks: int = 64
@@ -183,23 +150,15 @@ class Tolerances:
     host_neighbours: int = 2
     """Ranks behind each one in a collective with which it is compared on larger hosts: each meets its own clock."""
     collectives: int = 20_000
-    """Collectives that clocks are estimated from, evenly spread; for time."""
-    fitted: int = 4_000
-    """Collectives of a group that its own clock offsets are estimated from; for time."""
+    """Collectives that clocks are estimated from, of all or of one group, evenly spread; for time."""
     clock_cells: int = 1 << 25
     """Clocks times collectives of an estimate: 256 MiB for each table of times; 1,600 clocks use all `collectives`."""
     cells: int = 1 << 22
-    """Cells of a table of times that are filled at once: 32 MiB."""
+    """Cells of a table of times, or of places that are compared, that are filled at once: 32 MiB, 0.05 s."""
     pairs_of_times: int = 1 << 28
     """Times of two clocks in one collective that are compared at most: 4 s; up to 115 clocks, all collectives count."""
-    turns: int = 25
-    """Reweighting rounds of a fit of clocks: it usually converges after 5 to 10."""
-    sweeps: int = 50
-    """Moves of clocks to get every arrival before the ends that wait for it; if they do not do, only ends count."""
-    unknowns: int = 48
-    """Unknowns from which on conjugate gradients find a fit; below, a matrix takes under 1 ms. For time."""
-    rounds: int = 200
-    """Rounds of conjugate gradients after which a matrix is used: 5 to 30 do where all clocks meet."""
+    rounds: int = 50
+    """Rounds of any fit of clocks until it is given up: 5 to 10 of reweighting, 5 to 30 of conjugate gradients, do."""
     margin: int = 8
     """Part of a step, 1 / 8, by which its window is longer at first: calls that begin in a step may end after it."""
     readings: int = 3

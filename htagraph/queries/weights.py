@@ -35,11 +35,14 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
 __all__ = [
-    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "Unsure", "checked", "edges_into", "edges_of", "end_spread",
-    "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away",
-    "time_of", "waiting", "weighed", "with_factor", "with_factors", "without_waits",
+    "NEVER", "NOTED_SHARE", "ChangeError", "Jitter", "OwnTime", "State", "Unsure", "checked", "edges_into", "edges_of",
+    "end_spread", "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released",
+    "taken_away", "time_of", "waiting", "weighed", "with_factor", "with_factors", "without_waits",
 ]  # fmt: skip
 
+NOTED_SHARE = 0.005
+"""Share of a whole from which a note says what a change does to it, or what is not known about it. Chosen: less changes
+no digit that is shown. Doubled, fewer notes."""
 NEVER = -(1 << 60)
 """The lag of an edge that no longer constrains anything, ns.
 

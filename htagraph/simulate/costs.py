@@ -151,8 +151,7 @@ class _Factors:
     device: Float
     released: Bool
     latency_us: float
-    gb_s: float
-    transfer: float = 1.0
+    ns_per_byte: float
 
 
 def draw(job: Job, rank: int, step: int, columns: InstructionColumns, slower: Float | float = 1.0) -> Durations:
@@ -162,7 +161,7 @@ def draw(job: Job, rank: int, step: int, columns: InstructionColumns, slower: Fl
     """
     factors = _factors(job, rank, step, columns)
     together = columns.device == DeviceWork.COLLECTIVE
-    transfer = (factors.latency_us * 1e3 + columns.size / factors.gb_s) * factors.transfer
+    transfer = factors.latency_us * 1e3 + columns.size * factors.ns_per_byte
     base = {purpose: mix(job.seed, rank + 1, step, purpose) for purpose in Purpose}
     noise = _noise(job, base[Purpose.DEVICE], columns.keys)
     shared = np.uint64(mix(job.seed, 0, step, Purpose.TRAFFIC)) + columns.collective_base * np.uint64(GOLDEN)
@@ -217,7 +216,7 @@ def _ns(values: Float) -> list[int]:
 def _factors(job: Job, rank: int, step: int, columns: InstructionColumns) -> _Factors:
     count = len(columns.names)
     (host, latency, device), released = np.ones((3, count)), np.zeros(count, np.bool_)
-    factors = _Factors(host, latency, device, released, job.network_latency_us, job.network_gb_s)
+    factors = _Factors(host, latency, device, released, job.network_latency_us, 1 / job.network_gb_s)
     for change in (*job.slow_ranks, *job.changes):
         if _concerns(change, rank, step):
             _apply(change, columns, factors)
@@ -267,10 +266,11 @@ def _apply(change: Change, columns: InstructionColumns, factors: _Factors) -> No
 def _apply_place(change: ScaleNetwork | SetNetwork | SlowRank, columns: InstructionColumns, factors: _Factors) -> None:
     """Multiply a change of the network, or of one rank, into the factors."""
     if isinstance(change, ScaleNetwork):
-        factors.transfer *= change.factor
+        factors.ns_per_byte *= change.factor
+        factors.latency_us *= change.latency_factor
     elif isinstance(change, SetNetwork):
         factors.latency_us = factors.latency_us if change.latency_us is None else change.latency_us
-        factors.gb_s = factors.gb_s if change.gb_s is None else change.gb_s
+        factors.ns_per_byte = factors.ns_per_byte if change.gb_s is None else 1 / change.gb_s
     elif change.what == "kernels":
         chosen = (columns.device == DeviceWork.COMPUTE) & _matching(columns.works, change.name)
         factors.device[chosen] *= change.factor

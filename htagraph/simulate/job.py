@@ -67,10 +67,15 @@ class ScaleLaunches(_Change):
 
 
 class ScaleNetwork(_Change):
-    """The transfer of every collective takes `factor` times as long; the waits follow."""
+    """The bytes of a collective take `factor` times as long, and its latency `latency_factor` times; the waits follow.
+
+    A network of another bandwidth keeps its latency. With both factors alike, every transfer takes so many times as
+    long; with both 0, no transfer takes time.
+    """
 
     change: Literal["scale_network"] = "scale_network"
     factor: Factor
+    latency_factor: Factor = 1.0
     steps: Steps = None
 
 

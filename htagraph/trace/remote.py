@@ -279,7 +279,7 @@ def _explained(path: RemotePath) -> Iterator[None]:
         raise FileNotFoundError(errno.ENOENT, why) from error
     except ImportError as error:
         raise _package_missing(path, error) from error
-    except Exception as error:
+    except Exception as error:  # each store has errors of its own, without a common class; the cause stays attached
         text = f"{type(error).__name__}: {_told(error, path)}"
         if isinstance(error, PermissionError) or "credential" in text.lower():
             text += "; are the credentials of the store given as its own tools take them, and do they allow reading?"

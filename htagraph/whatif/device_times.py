@@ -18,13 +18,10 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.devices import PEAKS, is_amd
 from htagraph.core.kernels import SIZES
-from htagraph.whatif.rates import by_fill, split
+from htagraph.whatif.rates import TILE, by_fill, split
 
 __all__ = ["PRECISIONS", "Kernels", "Ratios", "instead", "ratios"]
 
-_TILE = 128 * 128
-"""Elements of the result that one unit computes at a time. Source: the usual tile of cuBLAS and CUTLASS. Doubled, half
-as many tiles, and small products lose twice as much on a larger device."""
 _TAIL = 0.5
 """Tiles' times by which a product takes longer than whole units would: on average half a tile of each unit is left
 over. Fitted: least spread of times over the model, 0.17 in logarithm, on products of NeuSight's labels; 0.20
@@ -144,7 +141,7 @@ def _times(kernels: Kernels, recorded: str, device: str, product: Array, precisi
     most = np.where(product, 0, left * _bandwidth(recorded))
     moved = np.where(product, np.nan_to_num(kernels.bytes), np.fmin(kernels.bytes, most))
     moved = np.where(np.isnan(kernels.bytes), most, moved)
-    tiles = np.where(np.isnan(kernels.written), np.inf, np.maximum(kernels.written / _TILE, 1))
+    tiles = np.where(np.isnan(kernels.written), np.inf, np.maximum(kernels.written / TILE, 1))
     before, after = (
         flop / each_rate * (1 + _TAIL * PEAKS[each].units / tiles) + moved / _bandwidth(each)
         for each, each_rate in ((recorded, rate), (device, new_rate))

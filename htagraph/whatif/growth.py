@@ -10,6 +10,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, coded, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.statistics import DEVIATIONS_OF_90
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
@@ -43,8 +44,6 @@ SLOWEST_LINK = 8.0
 """How many times as slow links between devices of a host may be as usual ones. Source: four A100 that NVLink connects
 in pairs move 24 10^9 bytes/s, a pair 184 (vidur). Doubled, from few devices most predictions say that the recording
 cannot tell."""
-_Z = 1.645
-"""Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _CONTENTION = 0.1
 """Share of the time of short host code that it waits for a core for each further rank on its host, over those recorded.
 Measured: 0 to 0.2 where 4 and 8 ranks share two cores. Doubled, jobs with much Python are predicted too slow."""
@@ -244,7 +243,7 @@ def _spread(arrival: Array, collective: Array, rank: Array) -> tuple[float, floa
     freedom = len(late) - len(np.unique(collective)) - len(np.unique(rank)) + 1
     if freedom <= 0:
         return 0.0, 0.0
-    return float(np.sqrt((late**2).sum() / freedom)), _Z / float(np.sqrt(2 * freedom))
+    return float(np.sqrt((late**2).sum() / freedom)), DEVIATIONS_OF_90 / float(np.sqrt(2 * freedom))
 
 
 def expected_last(count: int) -> float:

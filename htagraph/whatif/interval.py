@@ -13,6 +13,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.statistics import DEVIATIONS_OF_90, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
@@ -32,8 +33,6 @@ __all__ = [
     "interval", "spread", "telling",
 ]  # fmt: skip
 
-_QUANTILE = 1.645
-"""Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _UNKNOWN_STEP_SPREAD = 0.024
 """Relative standard deviation of a step, where fewer than three were recorded, which do not show it. Measured: with it,
 the interval holds nine of ten differences of two steps, of 13 recordings of jobs on GPUs with three to six steps (their
@@ -50,9 +49,6 @@ ceiling of twice the speed has a lower end that is 20 % off, not 11 %."""
 _MAX_PERIOD = 3
 """The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
 longer one. Doubled, long recordings with a pattern of up to 6 steps have narrower intervals."""
-_MIN_GROUPS = 3
-"""How many groups of steps a mean needs to be known from them. Chosen: the least that says how much they differ.
-Doubled, patterns need recordings of twice as many steps."""
 _WIDE = 0.1
 """Relative width from which an interval that holds both a gain and a loss is too wide to act on. Chosen: less is close
 to how much runs of one job differ. Doubled, a prediction between 9 % slower and 9 % faster passes without a note."""
@@ -83,6 +79,7 @@ _TELLING: Final = {
     "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
     "another thread or process may not keep up, which the recording cannot show": "of the changed job",
     "work handed to another thread may be waited for, which the recording cannot show": "of the changed job",
+    "the first of several answers may be waited for, whichever it is": "of the changed job",
     "messages that nobody waited for may take long": "on a slower network",
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "hosts without a free core may take part of transfers": "on a slower network",
@@ -92,10 +89,10 @@ _TELLING: Final = {
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
-    "quantile": _QUANTILE, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
+    "quantile": DEVIATIONS_OF_90, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
     "under_load": _UNDER_LOAD, "slower_under_load": SLOWER_UNDER_LOAD,
-    "max_period": _MAX_PERIOD, "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
+    "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
 """The constants above by name, for code that computes the same interval elsewhere; `run_spread` is the job's own."""
 
@@ -296,7 +293,7 @@ def _saving(saved: float, recorded: float, predicted: float) -> float:
 
 def _effect(speedup: float) -> float:
     """Return the half width of a 90 % interval of the logarithm of a speedup, from how far effects are off."""
-    return _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup))
+    return DEVIATIONS_OF_90 * _EFFECT_SPREAD * abs(math.log(speedup))
 
 
 def _under_load(speedup: float) -> float:
@@ -357,7 +354,7 @@ def spread(speedup: float, steps: Array, of_runs: float) -> float:
 
     `steps` are the predicted times of steps, ns, and `of_runs` is the job's `run_spread`.
     """
-    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * of_runs, _effect(speedup))
+    return math.hypot(_of_mean(steps[steps > 0]), DEVIATIONS_OF_90 * of_runs, _effect(speedup))
 
 
 def _of_mean(steps: Array) -> float:
@@ -371,14 +368,14 @@ def _of_mean(steps: Array) -> float:
     widths = []
     for size in range(1, _MAX_PERIOD + 1):
         groups = len(steps) // size
-        if groups < (2 if size == 1 else _MIN_GROUPS):
+        if groups < (2 if size == 1 else SEVERAL):
             break
         means = steps[: groups * size].reshape(groups, size).mean(axis=1)
         apart = math.hypot(1 / math.sqrt(groups), SHARED)
         error = math.sqrt(2) * apart * float(np.std(means, ddof=1) / np.mean(means))  # of this mean and another's
         widths.append(_student(groups - 1) * error)
     if not widths:
-        return _QUANTILE * math.sqrt(2) * _UNKNOWN_STEP_SPREAD  # of this step and another
+        return DEVIATIONS_OF_90 * math.sqrt(2) * _UNKNOWN_STEP_SPREAD  # of this step and another
     best = min(widths)
     width = best if best < widths[0] / 2 else widths[0]
     return min(width, math.log(float(steps.max() / steps.min())))
@@ -389,6 +386,6 @@ def _student(freedom: int) -> float:
 
     Source: the expansion of Abramowitz and Stegun, 26.7.5, to the second order: within 6 % at 2 degrees of freedom.
     """
-    z = _QUANTILE
+    z = DEVIATIONS_OF_90
     first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
     return z + first / freedom + second / freedom**2

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
+from htagraph.core.statistics import STANDS_OUT
 from htagraph.whatif.rates import by_fill, split
 
 __all__ = ["KernelWork", "resized"]
@@ -47,9 +48,6 @@ _FLOOR_US = 3.0
 """Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch.
 Source: the shortest kernels of recordings on V100, A100 and H100 take 1 to 4 µs. Small kernels have to show a larger
 floor. Doubled, a floor that twenty kernels of 100 µs hint at is nearly twice as large."""
-_INTERRUPTED = 1.5
-"""From so many times its usual time on, a kernel was slowed down by something else. Chosen: equal kernels of recordings
-differ by a few percent, or by several times. Doubled, what slows kernels down twofold counts as their floor."""
 _LEAST = 1e-3
 """The least number of waves, so that there is one. It is a guard: no result depends on its size."""
 
@@ -113,7 +111,7 @@ def resized(
         [22.0, 42.0, 82.0]
     """
     usual_us = pd.Series(time_us).groupby(alike).transform("median").to_numpy(np.float64)
-    interrupted_us = np.where(time_us > _INTERRUPTED * usual_us, time_us - usual_us, 0.0)
+    interrupted_us = np.where(time_us > STANDS_OUT * usual_us, time_us - usual_us, 0.0)
     working_us = time_us - interrupted_us
     usual, low, high, changed = _resized_work(kind, working_us, work, then, fill, alike)
     growth = np.divide(usual, working_us, out=np.ones(len(usual)), where=working_us > 0)

@@ -24,7 +24,7 @@ from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.matches import Matches
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import State, of_kind
+from htagraph.queries.weights import NOTED_SHARE, State, of_kind
 from htagraph.whatif.cores import with_cores
 
 __all__ = [
@@ -41,9 +41,6 @@ _BETTER = 0.7
 """One way to share is taken to be the true one if work varies by at most this share of its variation under another.
 Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
 chance decides."""
-_MIN_NOTE_SHARE = 0.005
-"""Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
-visibly. Doubled, differences of up to 1 % are not mentioned."""
 
 KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
 
@@ -76,7 +73,7 @@ class Assumed:
             return shared
         longer = int((shared.lag - self.state.lag).sum())
         whole = int(self.state.lag[of_kind(self.state.graph, *TRANSFERS)].clip(0).sum())
-        if abs(longer) < _MIN_NOTE_SHARE * max(whole, 1):
+        if abs(longer) < NOTED_SHARE * max(whole, 1):
             return shared
         why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
         change = f"{abs(longer) / 1e6:,.3g} ms {'more' if longer > 0 else 'less'} transfer time"
@@ -203,7 +200,7 @@ def _least_varied(transfers: LinkTransfers, key: Array, share: Array, shows: Mas
     if usual[1] < _BETTER:
         return usual[0]
     # the median sees two of three classes, so means decide where it shows nothing, unless it says otherwise
-    contradicted = varies[by_mean[0]][0] > LIMITS.clearer * varies[usual[0]][0]
+    contradicted = LIMITS.nearly_all * varies[by_mean[0]][0] > varies[usual[0]][0]
     return by_mean[0] if by_mean[1] < _BETTER and not contradicted else None
 
 

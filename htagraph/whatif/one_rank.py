@@ -17,6 +17,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.flops import element_bytes
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_gradient_ready, is_optimizer, names_that
+from htagraph.core.statistics import SEVERAL
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import step_lengths
@@ -51,8 +52,6 @@ in the same steps. Doubled, jobs with uneven steps have wider intervals."""
 _STAGE_ERROR = 0.15
 """Relative error of the time for which a stage waits. Chosen: stages of equally many layers differ, as the first
 has the embedding and the last one the head. Doubled, such intervals are twice as wide."""
-_FEW_STEPS = 3
-"""How many steps say how much steps differ. Chosen: two have one difference. Doubled, short recordings say nothing."""
 
 
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
@@ -247,6 +246,6 @@ def _buckets(size: Array) -> list[tuple[int, float]]:
 def _with_late_ranks(state: State, ranks: int) -> State:
     """Return the state in which each step waits for the latest of as many ranks, whose steps differ as recorded."""
     steps = step_lengths(state.graph, state.graph.time, ends=True)[1]
-    if len(steps) < _FEW_STEPS:
+    if len(steps) < SEVERAL:
         return state
     return _later_ends(state, expected_last(ranks) * float(np.std(steps, ddof=1)), _LATE)

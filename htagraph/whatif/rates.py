@@ -13,11 +13,15 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 
-__all__ = ["Rated", "by_fill", "split"]
+__all__ = ["TILE", "Rated", "by_fill", "split"]
 
 _FULL = 64
 """Warps that a multiprocessor holds at once. Source: CUDA C++ Programming Guide, compute capabilities 6.0 to 9.0 but
 7.5, 8.6 and 8.9 (32 and 48). Doubled, kernels of one full wave gain a third less from half of the work."""
+TILE = 128 * 128
+"""Elements of the result that a block of threads computes, where the recording has no warps. Source: the usual tile of
+cuBLAS and CUTLASS, whose tiles have 64 to 256 rows and columns. Doubled, half as many tiles, and small products lose
+twice as much on a larger device."""
 
 
 class Rated(NamedTuple):

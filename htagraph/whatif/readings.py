@@ -37,6 +37,7 @@ from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind, released
+from htagraph.whatif.first_answers import first_answers, taken
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.meets import meets
 from htagraph.whatif.rewire import waits_for, with_waits
@@ -121,7 +122,8 @@ def runs_with(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Ru
 
     ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
     ends[1::2] = graph.awake
-    spans, waits = graph.step_spans, (_outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets)
+    spans = graph.step_spans
+    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers
     kept = np.concatenate((spans.start, spans.end, *(each for of in waits for each in of(graph)[:2])))
     certain = np.where(edges.confidence < UNCERTAIN, NEVER, lag)  # so that no end is left out for what may not exist
     made = runs_of(
@@ -281,6 +283,18 @@ def with_waits_in_turn(state: State, parts_of: Callable[[], ClassParts]) -> Clas
     return _with_edges(parts_of(), _waits(done, asks, np.zeros(len(done), np.int64))) if len(done) else None
 
 
+def with_first_answers(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let waits be for the first of several works; None where the work that released each wait is still the first."""
+    answers = first_answers(state.graph)
+    first = taken(state, answers) if len(answers.end) else None
+    if first is None or not len(first.end):
+        return None
+    lag = state.lag[first.released_by]
+    parts = parts_of()
+    parts.lag.fix(first.released_by, NEVER)
+    return _with_edges(parts, _waits(first.end, first.wait, lag), lag)
+
+
 _UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]
 """Waits that the recording does not show: (the vertex from which each is counted, the vertex that waits, the longest
 that each may last in ns, the edge whose change each follows)."""
@@ -329,7 +343,7 @@ def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
     first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
     known = np.bincount(site, np.searchsorted(waits, behind) - np.searchsorted(waits, first))
     usual = np.add(*middles(acts.duration[rows], site)) // 2
-    keep = (np.bincount(site)[site] >= LIMITS.several) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
+    keep = (np.bincount(site)[site] >= LIMITS.often) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
     rows, site = rows[keep], site[keep]
     order = np.lexsort((acts.start[rows], site))
     follows = np.flatnonzero(np.diff(site[order]) == 0)
@@ -501,6 +515,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "work handed to another thread may be waited for, which the recording cannot show": with_waits_in_turn,
+    "the first of several answers may be waited for, whichever it is": with_first_answers,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
     "hosts without a free core may take part of transfers": with_hosts_in_transfers,

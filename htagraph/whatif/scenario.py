@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from htagraph.core.computing import Threads, processors
+from htagraph.core.computing import Threads, most_threads
 from htagraph.core.errors import SelectionError, check_type, shown
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Scenario", "sweep", "what_if"]
 
-_MAX_THREADS = 8
-"""How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
-bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
 TABLE = Table(
     "Predictions by factor",
     Col("factor"),
@@ -160,7 +157,7 @@ def sweep(
         )  # fmt: skip
 
     rows = [row(factor) for factor in numbers[:1]]
-    with Threads(threads or min(processors(), _MAX_THREADS)) as pool:
+    with Threads(threads or most_threads()) as pool:
         rows += pool.map(row, numbers[1:])
     columns = [name for name in TABLE.types if intervals or name not in ("low", "high")]
     return pd.DataFrame(rows, columns=columns).astype("float64")

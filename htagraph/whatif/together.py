@@ -1,10 +1,10 @@
 """Changes together: what sets of changes save, each without a replay of the whole job, and which set saves most.
 
 A change that only makes times shorter takes an amount off some lags and gaps. Where several changes of a set shorten
-the same lag, the largest amount counts, as it does where the changes are applied one after the other. So each lag is
-divided once into layers, and a set takes those layers that any of its changes takes: the job in runs
-(`htagraph.core.runs`), which has the times of the graph to the ns, is made once and tells how long the job is with each
-set.
+the same lag, the largest amount counts: an operator and its kernel, each twice as fast, are twice as fast together, not
+four times. So each lag is divided once into layers, and a set takes the layers that any of its changes takes: the job
+in runs (`htagraph.core.runs`), which has the times of the graph to the ns, is made once and tells how long the job is
+with each set.
 
 A change that puts work in the place of other work (one kernel for many) has a graph of its own. Sets with it are layers
 of that graph; no set has two such changes.
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, reduce
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ import numpy as np
 from htagraph.core.arrays import Array, Ints, run_starts
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import duration_ns, gain_steps
+from htagraph.graph.measures.steps import duration_ns, gain_steps, last_end
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.candidates import Baseline
 from htagraph.whatif.links import assumed
@@ -32,7 +32,10 @@ from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.readings import runs_of_state, runs_with
 from htagraph.whatif.scenario import Scenario, what_if
 
-__all__ = ["Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
+__all__ = ["COUNTS_ONCE", "Best", "Offer", "Savings", "best_sets", "outcome_of", "savings_of"]
+
+COUNTS_ONCE = "a time that several of the changes shorten is as short as the change that takes most leaves it"
+"""Note of an outcome in which changes that follow one another would shorten a time more than each change alone."""
 
 _MOST_SETS = 700
 """How many sets of one budget are compared, at most, to be sure of the best one. Chosen: all sets of up to 3 of 16
@@ -50,8 +53,6 @@ class Offer:
     options: tuple[str, ...]
     """The options of ``htagraph what-if`` that make it."""
     apply: Callable[[Scenario], Scenario]
-    is_whole: bool
-    """Whether it takes all of a time: then changes of a part of this time add nothing to it."""
 
 
 class Savings(NamedTuple):
@@ -66,7 +67,7 @@ class Savings(NamedTuple):
     bound: Callable[[tuple[int, ...]], float]
     """What a set saves at most, ns: known without its time, infinite if nothing is known."""
     apart: frozenset[tuple[int, int]]
-    """Pairs of which each scales a part of the other's time, so that no layers describe both."""
+    """Pairs of changes that both put work in the place of other work, or that leave nothing of each other's time."""
 
     def may_be(self, which: tuple[int, ...]) -> bool:
         """Return whether a set has no two changes that cannot be combined."""
@@ -93,13 +94,21 @@ class _Shorter(NamedTuple):
     """ns, above 0."""
 
 
-def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | None = None) -> Savings:
+def savings_of(
+    graph: DependencyGraph,
+    changes: Sequence[Offer],
+    start: State | None = None,
+    *,
+    is_whole: bool = False,
+) -> Savings:
     """Return what sets of changes save of a job, or of a job from whose `start` some times are gone.
+
+    With `is_whole`, savings are of the whole job, also where it has usual steps.
 
     Example:
         >>> import htagraph as hg
         >>> job = hg.load("data/demo")
-        >>> none = Offer("kernels", (), lambda each: each.scale(factor=0, kind="computation"), True)
+        >>> none = Offer("kernels", (), lambda each: each.scale(factor=0, kind="computation"))
         >>> savings = savings_of(job, [none])
         >>> savings.of((0,)) == hg.what_if(job).run().baseline_step_ns - none.apply(hg.what_if(job)).run().step_ns
         True
@@ -108,20 +117,20 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
     first = start or state
     started = _shorter(state, first)
     assert started is not None  # a start only takes time away
+    steps = 1 if is_whole else max(gain_steps(graph), 1)
     parted = _parted(graph, changes)
     baseline = Baseline(state)
     shares_links = baseline.links.may_share
     in_place, lengths = parted.in_place, list[_Beside]()
     if not shares_links:
-        layered = [(change, _beside(graph, change, first, parted.kept)) for change in in_place]
+        layered = [(change, _beside(graph, change, first, parted.kept, steps)) for change in in_place]
         in_place = [change for change, lasts in layered if lasts]
         lengths = [lasts for _, lasts in layered if lasts]
     left_out = [change.name for change in parted.in_place if change not in in_place]
     kept = [*in_place, *parted.kept]
     count = len(in_place)
     shorter = parted.shorter
-    steps = max(gain_steps(graph), 1)
-    length = _in_layers(graph, state, [*shorter, started]) if shorter and not shares_links else None
+    length = _in_layers(graph, state, [*shorter, started], steps) if shorter and not shares_links else None
 
     @cache
     def after(which: tuple[int, ...]) -> float:
@@ -132,7 +141,7 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
         if length:
             return length((*numbers, len(shorter)))
         outcome = outcome_of(graph, (kept[number] for number in which), start)
-        return duration_ns(outcome.state.graph, outcome.time, graph)
+        return _lasts(outcome.state.graph, outcome.time, graph, steps)
 
     def of(which: tuple[int, ...]) -> float:
         return (after(()) - after(which)) / steps
@@ -141,11 +150,10 @@ def savings_of(graph: DependencyGraph, changes: Sequence[Offer], start: State | 
 
     def bound(which: tuple[int, ...]) -> float:
         known = steps == 1 and not shares_links and min(which, default=count) >= count
-        spent = duration_ns(graph, graph.time) - after(())  # of what the start takes, so much is no change's any more
+        spent = _lasts(graph, graph.time, graph, steps) - after(())  # of what the start takes, so much is no change's any more
         return sum(on_path[number - count] for number in which) + at_start - spent if known else float("inf")
 
-    apart = {(one + count, other + count) for one, other in _partial_pairs(state, parted)}
-    apart |= set(combinations(range(count), 2))  # their order would matter
+    apart = set(combinations(range(count), 2))  # their order would matter
     apart |= {(number, excluded + count) for number, lasts in enumerate(lengths) for excluded in lasts.excluded}
     return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
 
@@ -174,16 +182,6 @@ def _parted(graph: DependencyGraph, changes: Sequence[Offer]) -> _Parted:
     return parted
 
 
-def _partial_pairs(state: State, parted: _Parted) -> list[tuple[int, int]]:
-    """Return the pairs of changes that both take a part of one time."""
-    partial = [number for number, change in enumerate(parted.kept) if not change.is_whole]
-    who = np.zeros(len(state.lag) + len(state.gap), np.int64)
-    for number in partial:
-        who[parted.shorter[number].at] |= 1 << number
-    met = {number: int(np.bitwise_or.reduce(who[parted.shorter[number].at])) for number in partial}
-    return [(first, second) for first, second in combinations(partial, 2) if met[first] >> second & 1]
-
-
 class _Beside(NamedTuple):
     """Sets of changes beside one that puts work in the place of other work."""
 
@@ -193,7 +191,28 @@ class _Beside(NamedTuple):
     """The further changes that cannot be made beside this one, or do more than take time away then."""
 
 
-def _beside(graph: DependencyGraph, change: Offer, start: State, further: Sequence[Offer]) -> _Beside | None:
+def _lasts(graph: DependencyGraph, time: Array, recorded: DependencyGraph, steps: int) -> float:
+    """Return how long so many usual steps take, ns; for one step, how long the whole job takes.
+
+    Args:
+        graph: the job, as recorded or with changes.
+        time: the moment of each vertex, ns.
+        recorded: the job as recorded.
+        steps: how many usual steps.
+    """
+    if steps > 1:
+        return duration_ns(graph, time, recorded)
+    last = last_end(graph, time)
+    return 0.0 if last is None else float(last - recorded.origin_ns)
+
+
+def _beside(
+    graph: DependencyGraph,
+    change: Offer,
+    start: State,
+    further: Sequence[Offer],
+    steps: int,
+) -> _Beside | None:
     """Return how long the job takes with sets of further changes beside one change; None if no layers describe that.
 
     The one change comes first: the further changes take from the time that is left.
@@ -210,13 +229,33 @@ def _beside(graph: DependencyGraph, change: Offer, start: State, further: Sequen
             less = _shorter(state, further_change.apply(scenario).state)
         excluded += [number] if less is None else []
         shorter.append(less or nothing)
-    return _Beside(_in_layers(graph, state, shorter), excluded)
+    return _Beside(_in_layers(graph, state, shorter, steps), excluded)
 
 
 def outcome_of(graph: DependencyGraph, changes: Iterable[Offer], start: State | None = None) -> Outcome:
-    """Return the prediction of some changes to a job, as recorded or from a `start`, by a replay of all of it."""
-    first = Scenario(graph, start or initial(graph))
-    return reduce(lambda scenario, change: change.apply(scenario), changes, first).run()
+    """Return the prediction of some changes to a job, as recorded or from a `start`, by a replay of the whole job.
+
+    Changes that put work in the place of other work come first. A time that several further changes shorten is
+    as short as the change that takes most leaves it.
+    """
+    before = Scenario(graph, start or initial(graph))
+    scenario = before
+    lag = before.state.lag
+    gap = before.state.gap
+    for change in changes:
+        alone = change.apply(before).state
+        scenario = change.apply(scenario)
+        if _shorter(before.state, alone) is None:
+            before = scenario
+            lag = scenario.state.lag
+            gap = scenario.state.gap
+        else:
+            lag = np.minimum(lag, alone.lag)
+            gap = np.minimum(gap, alone.gap)
+    state = scenario.state
+    is_shorter = bool((state.lag < lag).any() or (state.gap < gap).any())
+    state = state.with_note(COUNTS_ONCE) if is_shorter else state
+    return replace(scenario, state=replace(state, lag=lag, gap=gap)).run()
 
 
 def _shorter(state: State, changed: State) -> _Shorter | None:
@@ -239,7 +278,10 @@ def _on_path(baseline: Baseline, shorter: Sequence[_Shorter]) -> list[float]:
 
 
 def _in_layers(
-    recorded: DependencyGraph, state: State, shorter: Sequence[_Shorter]
+    recorded: DependencyGraph,
+    state: State,
+    shorter: Sequence[_Shorter],
+    steps: int,
 ) -> Callable[[tuple[int, ...]], float]:
     """Return a function of a set: how long the job takes with these changes of a state, ns."""
     graph, count = state.graph, len(state.lag)
@@ -256,7 +298,7 @@ def _in_layers(
     starts = run_starts(mask[order])
     parts = np.split(order, starts[1:]) if len(order) else []
     by_mask = list(zip(mask[order][starts].tolist(), parts, strict=True))
-    spans, steps = graph.step_spans, gain_steps(recorded)
+    spans = graph.step_spans
     marks = np.concatenate((spans.start, spans.end))
     places, time = runs.place[marks], np.zeros(graph.vertex_count, np.int64)
 
@@ -267,7 +309,7 @@ def _in_layers(
         if steps <= 1:
             return float(moments[runs.last].max() - recorded.origin_ns)
         time[marks] = moments[places]
-        return duration_ns(graph, time, recorded)
+        return _lasts(graph, time, recorded, steps)
 
     return length
 

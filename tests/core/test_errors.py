@@ -122,6 +122,8 @@ def test_only_known_words_are_offered_and_a_known_word_is_offered_first(word: st
 
 @pytest.mark.parametrize("value", ["rank", "job"])
 def test_a_word_that_is_allowed_passes(value: str) -> None:
+    with pytest.raises(ValueError, match=value):  # the same word, where it is not allowed
+        check_choice("by", value, ("other",))
     check_choice("by", value, ("rank", "job"))
 
 

@@ -25,6 +25,7 @@ def test_kernels_that_a_profiler_of_counters_ran_do_not_show_how_long_the_job_ta
     ranges = complete("cuda_profiler_range", COMPUTE, 5, 80, 0)
     (claim,) = NO_DEVICE_WORK.when(Results(load([op("aten::mm", 0, 90), launch(5, 80, 1), ranges])))
     assert NO_DEVICE_WORK.whole(claim) == (
-        "1 kernel ran one by one for a profiler of counters, whose times are not the job's."
+        "1 kernel ran one by one for a profiler of counters, whose times are not the job's, "
+        "and what bounds the job cannot be said."
     )
     assert NO_DEVICE_WORK.advice(claim) == "Record times without counters."

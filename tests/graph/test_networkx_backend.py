@@ -43,8 +43,7 @@ OF_A_NODE: dict[str, Callable[[Any, int], Any]] = {"ancestors": nx.ancestors, "d
 every_function = pytest.mark.parametrize("name", WHOLE)
 
 
-@pytest.fixture
-def unconverted(monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse_conversions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every conversion between networkx and this package an error."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -85,13 +84,19 @@ def test_a_function_gives_on_a_trace_what_networkx_gives(name: str, path: Path) 
 
 
 @every_function
-def test_a_function_runs_on_the_graphs_own_arrays(name: str, unconverted: None) -> None:
-    WHOLE[name](load([op("a", 0, 1), op("b", 3, 1)]))
+def test_a_function_runs_on_the_graphs_own_arrays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = load([op("a", 0, 1), op("b", 3, 1)])
+    expected = WHOLE[name](graph.to_networkx())
+    refuse_conversions(monkeypatch)
+    assert WHOLE[name](graph) == expected
 
 
 @pytest.mark.parametrize("name", OF_A_NODE)
-def test_a_function_of_a_node_runs_on_the_graphs_own_arrays(name: str, unconverted: None) -> None:
-    OF_A_NODE[name](load([op("a", 0, 1), op("b", 3, 1)]), 1)
+def test_a_function_of_a_node_runs_on_the_graphs_own_arrays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = load([op("a", 0, 1), op("b", 3, 1)])
+    expected = OF_A_NODE[name](graph.to_networkx(), 1)
+    refuse_conversions(monkeypatch)
+    assert OF_A_NODE[name](graph, 1) == expected
 
 
 @pytest.mark.parametrize("name", OF_A_NODE)

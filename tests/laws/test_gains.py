@@ -41,7 +41,7 @@ def host_job(steps: list[tuple[int, ...]]) -> list[Json]:
 
 
 def scaled_to_none(name: str) -> Offer:
-    return Offer(name, (), lambda scenario: scenario.scale(factor=0, op=name), is_whole=True)
+    return Offer(name, (), lambda scenario: scenario.scale(factor=0, op=name))
 
 
 @given(STEPS)

@@ -38,9 +38,9 @@ def recorded(job: Job, how: str, folder: Path) -> Scenario:
 @pytest.mark.parametrize("how", RECORDED)
 def test_slower_gathers_and_faster_kernels_bind(how: str, tmp_path: Path) -> None:
     as_recorded = recorded(SHARDED, how, tmp_path)
-    slower = SHARDED.model_copy(update={"changes": (ScaleNetwork(factor=3),)})
+    slower = SHARDED.model_copy(update={"changes": (ScaleNetwork(factor=3, latency_factor=3),)})
     faster = SHARDED.model_copy(update={"changes": (ScaleKernels(what="compute", factor=0.3),)})
-    assert error_percent(as_recorded.scale_network(factor=3), slower) < 1
+    assert error_percent(as_recorded.scale(kind="communication", factor=3), slower) < 1
     assert error_percent(as_recorded.scale(kind="computation", factor=0.3), faster) < 1
 
 

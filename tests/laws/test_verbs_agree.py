@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
+from htagraph.findings.finding import saved_claim
 from htagraph.findings.phrases import share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import step_text
@@ -69,3 +70,14 @@ def test_idle_and_what_if_save_as_much_by_a_faster_host(path: Path) -> None:
     if found:
         outcome = hg.what_if(graph).infinite_host().run()
         assert found[1] == share_text(100 * outcome.saved_ns / outcome.baseline_ns)
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=name_of)
+def test_what_if_has_the_interval_of_findings_and_tells_none_beside_the_saving(path: Path) -> None:
+    outcome = hg.what_if(graph_of(path)).infinite_host().run()
+    report = what_if_report([outcome], ["--infinite-host"])
+    (row,) = report.tables["prediction"].to_dict("records")
+    claim = saved_claim("gain", "host", outcome, outcome.baseline_ns, {"steps": 1})
+    assert (row["gain_us"], (row["gain_low_us"], row["gain_high_us"])) == (claim.figure, claim.interval)
+    (times,) = [sentence for sentence in report.sentences if sentence.startswith("The job would")]
+    assert not any("saves" in sentence for sentence in report.sentences) or "90 %" not in times

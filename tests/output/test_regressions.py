@@ -83,12 +83,17 @@ def test_two_steps_fail_only_if_strict(jobs: Path) -> None:
         assert_no_slower(jobs / "before", jobs / "after", steps=[5, 6], strict=True)
 
 
-def test_the_example_of_the_page_runs() -> None:
+def test_the_example_of_the_page_compares_two_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    monkeypatch.setattr(hg, "assert_no_slower", lambda *jobs, **limits: compared.append((jobs, limits)))
+    demo = str(REPOSITORY / "data" / "demo")
     page = (REPOSITORY / "docs" / "ci.md").read_text(encoding="utf-8")
-    code = page.split("```python\n")[1].split("```")[0].replace("data/demo", str(REPOSITORY / "data" / "demo"))
+    code = page.split("```python\n")[1].split("```")[0].replace("data/demo", demo)
     names: dict[str, Any] = {}
     exec(code, names)
     names["test_training_is_no_slower_than_last_week"]()
+    assert compared == [((demo, demo), {"percent": 5})]
+    assert_no_slower(demo, demo, percent=5)
 
 
 def test_a_job_of_which_nothing_was_recorded_does_not_pass(jobs: Path, tmp_path: Path) -> None:

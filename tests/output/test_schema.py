@@ -48,7 +48,10 @@ def test_a_job_on_workers_is_valid() -> None:
         job = hg.load(DEMO, engine=pool)
         for command, report in (("summary", job_report(job)), ("stragglers", job_stragglers_report(job))):
             envelope = json.loads(to_json(report.to_dict()))
-            envelope_model(f"{command} --scheduler", strict=True).model_validate(envelope)
+            model = envelope_model(f"{command} --scheduler", strict=True)
+            model.model_validate(envelope)
+            with pytest.raises(ValidationError):
+                model.model_validate(envelope | {"results": {}})
 
 
 def test_an_error_is_valid(run: Any, tmp_path: Path) -> None:
@@ -75,6 +78,7 @@ def test_each_schema_is_one(command: str | None) -> None:
     schema = json_schema(command)
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator.check_schema(schema)
+    assert not jsonschema.Draft202012Validator(schema).is_valid({"command": command})
 
 
 def test_the_schema_accepts_what_is_printed_and_units_are_in_it(run: Any) -> None:

@@ -92,12 +92,16 @@ def test_removed_kernels_take_no_time() -> None:
         assert (durations(rank)[named(rank, "gemm", Category.KERNEL)] > 0).all()
 
 
-def test_the_network_scales_transfers_and_not_waits() -> None:
-    after = changed(ScaleNetwork(factor=0.5))
-    spread = JOB.end_spread_us * 1000 + 1
-    for before, now in zip(BASE.truth.collectives, after.truth.collectives, strict=True):
-        for old, new in zip(before.members, now.members, strict=True):
-            assert abs(new.transfer_ns - old.transfer_ns / 2) <= spread
+@pytest.mark.parametrize("latency_factor", [0.0, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize("factor", [0.0, 0.5, 3.0])
+def test_the_network_scales_bytes_and_latency_and_not_waits(factor: float, latency_factor: float) -> None:
+    exact = JOB.model_copy(update={"jitter": 0.0, "end_spread_us": 0.0})
+    change = ScaleNetwork(factor=factor, latency_factor=latency_factor)
+    after = simulate(exact.model_copy(update={"changes": (change,)}))
+    for collective in after.truth.collectives:
+        moved = collective.bytes * 2 * (JOB.ranks - 1) / JOB.ranks
+        transfer_ns = latency_factor * JOB.network_latency_us * 1e3 + factor * moved / JOB.network_gb_s
+        assert {member.transfer_ns for member in collective.members} == {round(transfer_ns)}
 
 
 def test_a_network_without_latency_is_its_bandwidth() -> None:

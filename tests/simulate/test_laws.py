@@ -207,7 +207,7 @@ def test_slower_is_never_faster(name: str, factor: float, what: str) -> None:
         "kernels": ScaleKernels(name="*", factor=factor),
         "host": ScaleHost(factor=factor),
         "launches": ScaleLaunches(factor=factor, latency_factor=factor),
-        "network": ScaleNetwork(factor=factor),
+        "network": ScaleNetwork(factor=factor, latency_factor=factor),
     }[what]
     slower = simulate(SMALL[name].model_copy(update={"changes": (change,)}))
     for before, after in zip(done(name).ranks, slower.ranks, strict=True):
@@ -223,7 +223,7 @@ def test_regimes_are_what_they_say(regime: str, helps: str) -> None:
     job = REGIMES[regime]()
     halved: dict[str, Change] = {
         "kernels": ScaleKernels(factor=0.5),
-        "network": ScaleNetwork(factor=0.5),
+        "network": ScaleNetwork(factor=0.5, latency_factor=0.5),
         "host": ScaleHost(factor=0.5),
     }
     times = {

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.fixed_parts import fixed_parts, line_through
 from tests.whatif.changes.made import Piece, made
@@ -70,3 +71,37 @@ def test_groups_of_one_host_have_the_same_links() -> None:
 
 def test_a_job_without_transfers_has_no_fixed_parts() -> None:
     assert not np.concatenate(fixed_parts(made([Piece("gemm", 7, 7)]))).any()
+
+
+def of_hosts(ops: list[str], durations: list[int], sizes: list[int]) -> list[set[int]]:
+    """Return the least, usual and most fixed parts of the first operation's collectives of host threads, ns."""
+    graph = job(durations, sizes)
+    matches = graph.matches
+    assert matches is not None
+    kind = graph.activities.kind.copy()
+    kind[matches.activity] = ActivityKind.HOST_COMMUNICATION
+    graph = graph.replace(matches=replace(matches, op=tuple(ops)), activities=replace(graph.activities, kind=kind))
+    first = np.array([op == ops[0] for op in ops])[matches.collective]
+    edges = np.isin(graph.edges.activity, matches.activity[first]) & (graph.edges.lag > 100)
+    return [set(np.rint(values[edges]).astype(int).tolist()) for values in fixed_parts(graph)]
+
+
+def test_an_operation_of_one_size_has_what_a_barrier_shows() -> None:
+    """A collective of 5 ms has 60 µs of latency by the barrier, between half and twice as much by its turns."""
+    shown = of_hosts(["all_reduce", "barrier"] * 3, [5000 * US, 60 * US] * 3, [1 << 20, 0] * 3)
+    assert [max(values) for values in shown] == pytest.approx([30 * US, 60 * US, 120 * US], rel=0.02)
+    alone = of_hosts(["all_reduce"] * 3, [5000 * US] * 3, [1 << 20] * 3)
+    assert [max(values) for values in alone] == [75 * US, 150 * US, 300 * US]
+
+
+def test_an_operation_of_one_size_has_what_sizes_of_another_show() -> None:
+    ops, times = ["all_gather", "all_reduce", "all_reduce"] * 2, [5000 * US, 100 * US, 160 * US] * 2
+    shown = of_hosts(ops, times, [1 << 20, 1 << 20, 2 << 20] * 2)
+    assert max(shown[1]) == pytest.approx(40 * US, abs=100)
+
+
+def test_barriers_that_scatter_show_nothing() -> None:
+    scattered = of_hosts(
+        ["all_reduce", "barrier"] * 3, [5000 * US, 60 * US, 5000 * US, 60 * US, 5000 * US, 9000 * US], [1 << 20, 0] * 3
+    )
+    assert max(scattered[1]) == 150 * US

@@ -200,7 +200,7 @@ def test_actions_rank_as_the_job_run_again_ranks_them(number: int, tmp_path: Pat
     actions: dict[str, tuple[Change, dict[str, object]]] = {
         "gemm": (ScaleKernels(name="*gemm*", what="compute", factor=0.0), {"name": "*gemm*", "kind": "computation"}),
         "flash": (ScaleKernels(name="*flash*", what="compute", factor=0.0), {"name": "*flash*", "kind": "computation"}),
-        "network": (ScaleNetwork(factor=0.0), {"kind": "communication"}),
+        "network": (ScaleNetwork(factor=0.0, latency_factor=0.0), {"kind": "communication"}),
         "loader": (ScaleLoader(factor=0.0), {"op": "enumerate(DataLoader)*"}),
         "optimizer": (ScaleOptimizer(factor=0.0), {"op": "Optimizer.step*"}),
     }
@@ -228,7 +228,7 @@ def _check_first_rows(job: Job, table: pd.DataFrame, base: float) -> None:
         if row["what"] == "kernel":
             change: Change = ScaleKernels(name=glob.escape(row["name"]), factor=0.0)
         elif row["what"] == "group" and row["target"] == "kind=communication":
-            change = ScaleNetwork(factor=0.0)
+            change = ScaleNetwork(factor=0.0, latency_factor=0.0)
         elif row["name"] == "data loading":
             change = ScaleLoader(factor=0.0)
         else:

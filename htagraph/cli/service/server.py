@@ -73,7 +73,7 @@ class _Server(ThreadingHTTPServer):
         try:
             request.settimeout(0)  # its first bytes always fit
             request.send(_BUSY)
-        except OSError:  # it left
+        except OSError:  # the client left: nobody reads the answer
             pass
         self.shutdown_request(request)
 
@@ -263,7 +263,7 @@ def _file(folder: Path, name: str) -> Response:
             return Response(
                 HTTPStatus.OK, mimetypes.guess_type(file.name)[0] or "application/octet-stream", file.read_bytes()
             )
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # a name that no file can have, or a file that cannot be read: both are no such file
         pass
     return _plain(HTTPStatus.NOT_FOUND, "no such file")
 

@@ -30,7 +30,7 @@ def recording_sentence(diff: Diff) -> str:
     before, after = (_host_events(compared) for compared in diff.parts)
     more_events = before - after
     shorter_us = change.before_us - change.after_us
-    if abs(more_events) * _EVENT_US < LIMITS.lost * abs(shorter_us):
+    if abs(more_events) * _EVENT_US < (1 - LIMITS.nearly_all) * abs(shorter_us):
         return ""
     job = "before" if more_events > 0 else "after"
     smaller = "smaller" if more_events * shorter_us > 0 else "larger"

@@ -20,7 +20,7 @@ from htagraph.whatif.outcome import Outcome
 if TYPE_CHECKING:
     from htagraph.whatif.capacity import Capacity
 
-__all__ = ["capacity_sentences", "sentences", "sweep_sentences"]
+__all__ = ["capacity_sentences", "sentences", "sweep_sentences", "tells_saving"]
 
 
 _NEARLY_NOTHING_LEFT = 100.0
@@ -66,7 +66,7 @@ def _gain(after: Outcome) -> str:
     with_step = f", {step}" if step and step_ratio == job_ratio else ""
     apart = f"; {step}: {step_ratio}" if step and not with_step else ""
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
-    interval = f" (90 % interval of the speedup: {low} to {high})" if low != high else ""
+    interval = f" (90 % interval of the speedup: {low} to {high})" if low != high and not tells_saving(after) else ""
     return f"The job would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
 
 
@@ -82,6 +82,11 @@ def _saved(after: Outcome) -> str:
     if low == high:
         return ""
     return f"{'Of a recorded step' if steps > 1 else 'Of the recorded run'} this saves {low} to {high} (90 %)."
+
+
+def tells_saving(after: Outcome) -> bool:
+    """Return whether the sentences tell the interval of what a change saves, beside which no other interval is told."""
+    return bool(_saved(after))
 
 
 def _times(speedup: float) -> str:

@@ -468,7 +468,7 @@ def _limits(job: RecordedJob, edges: Edges, rows: Array) -> Ints:
     """Return the longest pause that may be added to some edges, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = LIMITS.queued_ns
-    limit[list(BLOCKING)] = LIMITS.longest_return_ns
+    limit[list(BLOCKING)] = LIMITS.long_call_ns
     limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # the lag is the transfer time, however long
     of_edge = limit[edges.kind[rows]]
     launched = of_kinds(edges.kind[rows], LAUNCHES)

@@ -21,7 +21,7 @@ from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, joined, m
 from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
-from htagraph.graph.evidence.accept import Ends, as_own_work, confidence, support
+from htagraph.graph.evidence.accept import Ends, as_own_work, confidence, is_refuted, support
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
@@ -129,11 +129,12 @@ def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
     tolerance, _, _ = returns_by_rank(calls, acts.rank[call])
     pending = over > acts.start[call] + LIMITS.two_clocks_ns
     refuted = pending & (over > acts.end[call] + tolerance)
-    name = acts.name[call]
-    count = np.maximum(1, np.bincount(name, pending))[name]
-    possible = np.bincount(name, refuted)[name] <= LIMITS.most * count
-    seen = np.bincount(name, pending & ~refuted)[name] > 0
-    return np.where(possible & ~refuted, np.where(seen, Confidence.SURE, Confidence.LIKELY), 0)
+    out = np.zeros(len(call), np.int64)
+    for role in grouped(acts.name[call]):
+        shown = role[pending[role]]
+        if not is_refuted(~refuted[shown]):
+            out[role] = Confidence.SURE if len(shown) else Confidence.LIKELY
+    return np.where(refuted, 0, out)
 
 
 def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
@@ -232,7 +233,7 @@ def _explained(
     over = calls.job.activities.moment(moments)
     usual = int(returns_by_rank(calls, rank)[0].max())
     for tolerance in (usual, max(usual, LIMITS.signal_ns)):
-        waits = Site(position, over, begin, LIMITS.longest_return_ns, tolerance)
+        waits = Site(position, over, begin, LIMITS.long_call_ns, tolerance)
         awaited = _ends_with(calls, waits, rank)
         if awaited.sure:
             break

@@ -47,6 +47,7 @@ def outside(job: RecordedJob) -> Outside:
     items = items[by_start]
     none = np.zeros(0, np.int64)
     no_pace = paces(job, none, none, none, Confidence.COUNTED)
+    first = _first_moments(job)
     edges = [no_pace[1]]
     fetches: list[tuple[Array, Array]] = []
     for site in grouped(_sites(job, region[items], target[items] >> 1)):
@@ -58,6 +59,7 @@ def outside(job: RecordedJob) -> Outside:
             lasts,
             region[rows].astype(np.int64),
             Confidence.COUNTED,
+            int(first[job.activities.lane[region[rows[0]]]]),
         )
         fetch = np.minimum(fetch_ns(lasts, waited), lasts[waited])
         fetches.append((rows[waited], fetch))
@@ -69,6 +71,14 @@ def outside(job: RecordedJob) -> Outside:
         fetch_of_waits,
         Edges.concatenate(edges),
     )
+
+
+def _first_moments(job: RecordedJob) -> Array:
+    """Return for each lane the vertex at which its recording begins."""
+    lane, row = np.unique(job.activities.lane, return_index=True)
+    out = np.full(len(job.lanes) + 1, -1, np.int64)
+    out[lane] = 2 * row
+    return out
 
 
 def _sites(job: RecordedJob, region: Array, behind: Array) -> Array:
@@ -100,10 +110,12 @@ def paces(
     lasts: Array,
     region: Array,
     confidence: Confidence,
+    first: int = -1,
 ) -> tuple[Mask, Edges]:
     """Return (which items made elsewhere were waited for, an edge to the end of each of these waits).
 
-    Its lag is the time between two of these ends: how long it took to make the items in between.
+    Its lag is the time between two of these ends: how long it took to make the items in between. An item that was begun
+    before the recording comes when it was recorded to come, whatever the thread does: it counts from `first`.
 
     Args:
         job: the job.
@@ -111,20 +123,26 @@ def paces(
         lasts: how long each stretch lasted, ns.
         region: the annotation, operator or frame of each stretch.
         confidence: how sure it is that the items are made elsewhere.
+        first: the vertex at which the recording of the thread begins; -1 to leave out items begun before the recording.
+            A wait with which the recording begins is left out, too: the time of no item shows before it.
     """
     ends = job.moment(resumes)
     waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
     before = _waits_before(waited, _workers(ends, waited))
     has_before = before >= 0
-    waited = waited[has_before]
-    before = before[has_before]
-    if not _is_steady(ends, lasts, waited, before):
+    is_told = has_before | _begins_later(job, first, ends[waited] - lasts[waited])
+    waited = waited[is_told]
+    before = before[is_told]
+    has_before = before >= 0
+    if not has_before.any() or not _is_steady(ends, lasts, waited[has_before], before[has_before]):
         waited = waited[:0]
         before = before[:0]
+        has_before = has_before[:0]
+    source = np.where(has_before, resumes[before], first)
     edges = Edges.of(
-        resumes[before],
+        source,
         resumes[waited],
-        ends[waited] - ends[before],
+        ends[waited] - job.moment(source),
         EdgeKind.DATALOADER,
         Provenance.INFERRED,
         confidence=confidence,
@@ -132,6 +150,19 @@ def paces(
     )
     was_waited_for = np.isin(np.arange(len(ends)), waited)
     return was_waited_for, edges
+
+
+def _begins_later(job: RecordedJob, first: int, begin_ns: Array) -> Mask:
+    """Return which stretches begin behind a vertex; none behind vertex -1.
+
+    Args:
+        job: the job.
+        first: the vertex.
+        begin_ns: when each stretch begins, ns.
+    """
+    if first < 0:
+        return np.zeros(len(begin_ns), np.bool_)
+    return begin_ns > job.moment(np.array([first]))[0]
 
 
 def _waits_before(waited: Array, workers: int) -> Array:
@@ -160,7 +191,7 @@ def _is_steady(
         waited: the items for which it waited.
         before: for each of these, the item from whose end the time counts.
     """
-    if len(waited) <= LIMITS.several:
+    if len(waited) <= LIMITS.often:
         return True
     lag = ends[waited] - ends[before]
     items = waited - before
@@ -181,7 +212,7 @@ def _workers(ends: Array, waited: Array) -> int:
     spreads: dict[int, float] = {}
     for count in range(1, LIMITS.in_a_row + 1):
         later = waited[waited >= waited[0] + count]
-        if len(later) < LIMITS.several - 1:
+        if len(later) < LIMITS.often:
             break
         spreads[count] = _spread(ends[later] - ends[later - count])
     if not spreads:

@@ -185,7 +185,7 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
         chosen: tuple[Answer, Array, Array] | None = None
         for lane, guesses in attempts:
             other = _asked(shared, position, lane, guesses)
-            if other and (chosen is None or other[0].explained > LIMITS.clearer * chosen[0].explained):
+            if other and (chosen is None or LIMITS.nearly_all * other[0].explained > chosen[0].explained):
                 chosen = other
         if chosen is not None:
             answer, lane, position = chosen
@@ -290,7 +290,9 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     before = calls.enqueued.last_before(lane, position)
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
-    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.started_ns), free)
+    free = np.where(
+        launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.own_call_ns + LIMITS.launch_ns), free
+    )
     return Site(position, acts.start[target], np.maximum(free, shared.awaited[target - shared.first]), shared.window)
 
 
@@ -451,7 +453,7 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     cause = acts.cause[work]
     ready = np.where(cause >= 0, acts.start[np.maximum(cause, 0)], np.iinfo(np.int64).min)
     ready = np.maximum(np.maximum(ready, free[work]), idle_from)
-    long = (idle_from < acts.start[work]) & (ready + LIMITS.times_window * window <= acts.start[work])
+    long = (idle_from < acts.start[work]) & (ready + window < acts.start[work])
     target, since = work[long], ready[long]
     ends = Ends.of(work, acts.end[work])
     source = ends.row[ends.last(acts.start[target] + LIMITS.tick_ns)]
@@ -460,5 +462,5 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     _, near = support(acts.end[source], acts.start[target], since, window, LIMITS.tick_ns)
     near &= (acts.lane[source] != acts.lane[target]) & before
     sure = 100 - (100 * ends.chance(since, acts.start[target] + LIMITS.tick_ns, window)).astype(np.int64)
-    near &= sure >= Confidence.EVEN
-    return source[near], target[near], np.minimum(Confidence.LIKELY, sure[near])
+    near &= sure >= Confidence.SEEN
+    return source[near], target[near], np.full(np.count_nonzero(near), Confidence.LIKELY)

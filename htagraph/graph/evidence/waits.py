@@ -123,7 +123,7 @@ def records_back(calls: Calls, position: Array, thread: Array | None = None) -> 
     first = (calls.thread[position] if thread is None else thread) * stride
     latest = np.searchsorted(key, first + position)
     begin = np.searchsorted(key, first)
-    most = min(LIMITS.records_back, int((latest - begin).max(initial=0)))
+    most = min(LIMITS.in_a_row, int((latest - begin).max(initial=0)))
     for back in range(1, most + 1):
         index = np.maximum(latest - back, 0)
         exists = latest - back >= begin
@@ -242,21 +242,21 @@ def _measured(calls: Calls, rank: int) -> Returns:
     # a sync right after a blocking copy finds nothing pending, and its return is no measure: leave it out
     waited = acts.end[source] > acts.start[call]
     late = (acts.end[call] - acts.end[source])[waited]
-    late = late[np.abs(late) <= LIMITS.longest_return_ns]
+    late = late[np.abs(late) <= LIMITS.long_call_ns]
     soonest = -LIMITS.tick_ns
     tolerance = LIMITS.tick_ns
-    if len(late) >= LIMITS.returns:
+    if len(late) >= LIMITS.often:
         soonest = int(np.percentile(late, 5)) - LIMITS.tick_ns
         tolerance = int(np.clip(-soonest, LIMITS.tick_ns, LIMITS.two_clocks_ns))
     events = syncs[of_event]
     for record, lane in records_back(calls, events):
         source = calls.enqueued.last_before(lane, record)
         after = (acts.end[calls.row[events]] - acts.end[np.maximum(source, 0)])[source >= 0]
-        late = np.concatenate([late, after[(after >= 0) & (after <= LIMITS.longest_return_ns)]])
+        late = np.concatenate([late, after[(after >= 0) & (after <= LIMITS.long_call_ns)]])
         break
     window = LIMITS.usual_return_ns
-    if len(late) >= LIMITS.returns:
-        window = int(np.clip(1.5 * np.median(late), LIMITS.usual_return_ns, LIMITS.longest_return_ns))
+    if len(late) >= LIMITS.often:
+        window = int(np.clip(1.5 * np.median(late), LIMITS.usual_return_ns, LIMITS.long_call_ns))
     return Returns(tolerance, window, max(soonest, -tolerance))
 
 
@@ -273,7 +273,9 @@ def start_window(calls: Calls, rank: int) -> int:
     before, own = (calls.enqueued.last_before(each, position) for each in (np.full(len(position), main), lane))
     start = acts.start[calls.enqueued.first_from(lane, position)]
     end = np.where(before >= 0, acts.end[before], 0)
-    ready = np.maximum(acts.start[calls.row[position]] + LIMITS.started_ns, np.where(own >= 0, acts.end[own], 0))
+    ready = np.maximum(
+        acts.start[calls.row[position]] + LIMITS.own_call_ns + LIMITS.launch_ns, np.where(own >= 0, acts.end[own], 0)
+    )
     after = (start - end)[(end > ready) & (start >= end) & (start <= end + 4 * LIMITS.window_ns)]
     usual = float(np.median(after)) if len(after) else 0.0
     return int(np.clip(2 * usual, LIMITS.window_ns, 4 * LIMITS.window_ns))

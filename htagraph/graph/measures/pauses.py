@@ -12,6 +12,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.measures.earlier_work import begins_of_devices
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -21,7 +22,7 @@ __all__ = ["CAUSES", "KERNEL_PAUSE_US", "Pauses", "device_pauses_of", "stream_pa
 _OF_DEVICES = 2
 """Numbers that identify a whole device: its rank and its number; a stream has its own as well."""
 CAUSES = ("host_wait", "kernel_wait", "other")
-KERNEL_PAUSE_US = 30.0
+KERNEL_PAUSE_US = LIMITS.queued_ns / 1000
 """The longest pause between two queued kernels that counts as `kernel_wait`, µs.
 
 Source: the default of `consecutive_kernel_delay` in HTA's idle time breakdown.

@@ -211,7 +211,7 @@ def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
     alone = launches & ~marked(acts.cause[acts.on_device & (acts.cause >= 0)], len(acts))
     places = [acts.of_rank(rank) for rank in graph.ranks]
     idle = [float(alone[own].sum() / max(launches[own].sum(), 1)) for own in places]
-    beyond = min(idle, default=0.0) + LIMITS.lost
+    beyond = min(idle, default=0.0) + (1 - LIMITS.nearly_all)
     work = {rank: ("work", each) for rank, each in zip(graph.ranks, idle, strict=True) if each > beyond}
     return work | {rank: ("lost", each) for rank, each in share.items() if each > LIMITS.small} | cut
 

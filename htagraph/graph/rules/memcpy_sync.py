@@ -65,7 +65,7 @@ def _return_after(job: RecordedJob, copy: Array, named: Array, small: Array) -> 
     feasible = (after >= -tolerance) & (long | (after >= soonest - LIMITS.jitter_ns))
     group = coded(acts.rank[copy], acts.name[copy], acts.name[call], small, _size_of_class(job, copy))
     always = np.bincount(group, feasible)[group] >= (1 - LIMITS.damaged) * np.bincount(group)[group]
-    right_behind = (after >= soonest) & (after <= soonest + LIMITS.slow_return_ns)
+    right_behind = (after >= soonest) & (after <= soonest + LIMITS.long_call_ns)
     seen = np.bincount(group, long & right_behind)[group] >= LIMITS.often
     blocks = np.where(named & ~small, always | right_behind, always & seen) | (named & small & long & right_behind)
     return np.asarray(feasible & blocks)

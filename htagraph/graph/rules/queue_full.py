@@ -169,7 +169,7 @@ def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndar
     visibly longer than usual, 0 for the others. `at` is the position on the stream of what each launch enqueued.
     """
     last = np.searchsorted(end, returned + LIMITS.tick_ns, side="right") - 1  # the last that had ended when it returned
-    first = np.searchsorted(end, np.maximum(began, returned - LIMITS.slow_return_ns), side="right")
+    first = np.searchsorted(end, np.maximum(began, returned - LIMITS.long_call_ns), side="right")
     some = np.flatnonzero((extra > 0) & (last >= 0) & (at - last >= LIMITS.queue) & (end[np.maximum(last, 0)] > began))
     if not len(some):
         return 0

@@ -127,7 +127,7 @@ def _just_launched(job: RecordedJob, work: Ints) -> Mask:
     """Return which work starts so soon after its launch that this explains the start."""
     acts = job.activities
     call = acts.cause[work]
-    return np.asarray((call >= 0) & (acts.start[work] - acts.start[call] <= LIMITS.started_ns))
+    return np.asarray((call >= 0) & (acts.start[work] - acts.start[call] <= LIMITS.own_call_ns + LIMITS.launch_ns))
 
 
 def _usual_pauses(job: RecordedJob) -> dict[int, int]:

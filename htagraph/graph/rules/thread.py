@@ -257,7 +257,7 @@ def _awakened(
     awoken = np.ones(len(thread.tops), np.bool_)
     pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
     # threads of Python that take turns pause for longer
-    usual = np.quantile(pause, 0.25) if len(pause) >= LIMITS.several else 0.0
+    usual = np.quantile(pause, 0.25) if len(pause) >= LIMITS.often else 0.0
     awoken[1:] = pause > max(LIMITS.python_ns, min(LIMITS.times_usual * usual, LIMITS.turn_ns))
     target = 2 * thread.tops[awoken]
     at = np.searchsorted(times, thread.starts[awoken]) - 1

@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from htagraph.core.computing import Threads, processors
+from htagraph.core.computing import Threads, most_threads
 from htagraph.core.errors import HtagraphError, StoredGraphError
 from htagraph.graph import storage
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -49,8 +49,6 @@ _PIECE_BYTES: Final = 1 << 20
 _SETTLED_NS: Final = 2_000_000_000
 """ns: a file that changed less than this before it was digested may change again without a new time, because some file
 systems count whole seconds or two (FAT). Doubled, files just written are digested once more."""
-_MAX_THREADS: Final = 8
-"""Threads that digest files. Chosen: disks are busy by then. Doubled, only faster disks gain."""
 
 
 def cached(
@@ -146,7 +144,7 @@ def _opened(path: Path, states: Mapping[str, FileState]) -> DependencyGraph | No
         graph = storage.saved.read_graph(path)
     except StoredGraphError:
         return None
-    with suppress(OSError):
+    with suppress(OSError):  # another user's file: it only leaves the cache earlier
         os.utime(path)  # the one used last leaves last
     traces: Any = graph.traces  # a dict that only this graph has
     for rank, trace in graph.traces.items():  # with the times of the files as they are: equal bytes may be newer
@@ -157,7 +155,7 @@ def _opened(path: Path, states: Mapping[str, FileState]) -> DependencyGraph | No
 
 def _store(graph: DependencyGraph, path: Path) -> None:
     """Put a graph into the cache; where that fails, it is made again next time."""
-    with suppress(OSError, HtagraphError):
+    with suppress(OSError, HtagraphError):  # a full disk, no rights, or a graph that cannot be stored
         _make(path.parent)
         free = shutil.disk_usage(path.parent).free
         most_bytes = min(limit_bytes(), int(_FREE_SHARE * free))
@@ -171,7 +169,7 @@ def _note(record: Path, key: str, states: Mapping[str, FileState]) -> None:
     job = names[0].rpartition("/")[0] if any(map(is_url, names)) else os.path.commonpath(names)
     content = {"graph": key, "job": job, "files": {path: astuple(state) for path, state in states.items()}}
     text = json.dumps(content).encode()
-    with suppress(OSError):
+    with suppress(OSError):  # without a record the files are read again next time
         if not record.exists() or record.read_bytes() != text:
             _make(record.parent)
             storage.saved.write_whole(record, lambda file: file.write(text), durable=False)
@@ -225,7 +223,7 @@ def file_states(
             return before
         return replace(now, digest=bytes_digest(path) if read is None or str(path) in read else str(now.disk))
 
-    with Threads(min(_MAX_THREADS, processors())) as threads:
+    with Threads(most_threads()) as threads:
         return list(threads.map(state, files))
 
 
@@ -300,7 +298,7 @@ def _own_folder() -> Path | None:
         folder = user_cache_path("htagraph", appauthor=False)
     except RuntimeError:  # a user without a home has none
         return None
-    with suppress(OSError):
+    with suppress(OSError):  # the folder is not there yet: whoever makes it owns it
         if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():  # as under sudo: others could not empty it
             return None
     return folder if folder.is_absolute() else None
@@ -308,7 +306,7 @@ def _own_folder() -> Path | None:
 
 def limit_bytes() -> int:
     """Return how many bytes the graphs in the cache may fill."""
-    with suppress(KeyError, ValueError, OverflowError):
+    with suppress(KeyError, ValueError, OverflowError):  # unset, or no number: the usual limit
         return max(0, int(float(os.environ["HTAGRAPH_CACHE_GB"]) * 1e9))
     return int(_LIMIT_GB * 1e9)
 
@@ -317,7 +315,7 @@ def cached_graphs(folder: Path) -> list[CachedGraph]:
     """Return the graphs in a cache, the one used last first."""
     jobs: dict[str, tuple[str, int]] = {}
     for path in _inside(folder / "jobs", ".json"):
-        with suppress(OSError, ValueError, LookupError, TypeError):
+        with suppress(OSError, ValueError, LookupError, TypeError):  # a damaged record: the graph has no job
             record = json.loads(path.read_bytes())
             jobs[record["graph"]] = str(record["job"]), len(record["files"])
     graphs = []
@@ -339,7 +337,7 @@ def make_room(folder: Path) -> None:
     left = (("graphs", ".part", _ABANDONED_S), ("jobs", ".part", _ABANDONED_S), ("jobs", ".json", _KEPT_S))
     for below, suffix, seconds in left:
         for path in _inside(folder / below, suffix):
-            with suppress(OSError):
+            with suppress(OSError):  # another process removed it first
                 if path.stat().st_mtime < now - seconds:
                     _remove(path)
 
@@ -356,7 +354,7 @@ def clear(folder: Path) -> tuple[int, int]:
 
 def _inside(folder: Path, suffix: str) -> Iterator[Path]:
     """Yield the files of the cache in one of its folders."""
-    with suppress(OSError):
+    with suppress(OSError):  # there is no such folder, so nothing is in it
         yield from [path for path in folder.iterdir() if path.name.endswith(suffix)]
 
 

@@ -469,7 +469,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, durable: bo
                 os.fsync(file.fileno())
         os.replace(name, path)  # noqa: PTH105 - the name is text
     except BaseException:
-        with suppress(OSError):
+        with suppress(OSError):  # the error that stopped the writing is the one to see
             os.unlink(name)  # noqa: PTH108 - the name is text
         raise
 

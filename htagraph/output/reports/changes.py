@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import PREDICTS
+from htagraph.findings.finding import PREDICTS, saved_us
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
@@ -27,6 +27,8 @@ __all__ = ["capacity_report", "sweep_report", "what_if_report"]
 _PREDICTION = Table(
     "Prediction",
     Col("baseline_us predicted_us saved_us speedup low high baseline_step_us predicted_step_us"),
+    Col("gain_us", doc="what the change saves in the usual steps, as in findings, opportunities and plans"),
+    Col("gain_low_us gain_high_us", doc="the 90 % interval of that gain, in the recorded run"),
     Col("p50_us p99_us", maybe=True),
 )
 _CHANGES = Table(
@@ -69,6 +71,8 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
         "bounds": bounds,
     }  # fmt: skip
     brief = {name: table for name, table in tables.items() if name != "bounds"}
+    unshown = ["low", "high"] if findings.tells_saving(after) else []  # one interval is told: that of the gain
+    brief["prediction"] = brief["prediction"].drop(columns=[*unshown, "gain_us", "gain_low_us", "gain_high_us"])
     brief["step_times"] = by_step(tables["step_times"])
     brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
               for group, rows in bounds.groupby("group", sort=False)}  # fmt: skip
@@ -98,6 +102,7 @@ def _bound_by_gain(path: CriticalPath) -> Bound:
 
 
 def _prediction(after: Outcome) -> pd.DataFrame:
+    gain_us, (gain_low_us, gain_high_us) = saved_us(after)
     row: dict[str, Any] = {
         "baseline_us": after.baseline_ns / 1000,
         "predicted_us": after.makespan_ns / 1000,
@@ -107,6 +112,9 @@ def _prediction(after: Outcome) -> pd.DataFrame:
         "high": after.high,
         "baseline_step_us": after.baseline_step_ns / 1000,
         "predicted_step_us": after.step_ns / 1000,
+        "gain_us": gain_us,
+        "gain_low_us": gain_low_us,
+        "gain_high_us": gain_high_us,
     }
     if after.state.jitter:
         row |= {"p50_us": after.p50_ns / 1000, "p99_us": after.p99_ns / 1000}

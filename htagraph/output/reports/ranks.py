@@ -9,7 +9,8 @@ import pandas as pd
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import JUDGES, MEASURES, PREDICTS
-from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
+from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.phrases import NO_OPERATOR, group_words, share_text, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
@@ -21,6 +22,7 @@ __all__ = [
     "critical_path_report",
     "opportunities_report",
     "opportunity_titles",
+    "path_titles",
     "plan_report",
     "stragglers_report",
     "with_steps",
@@ -177,8 +179,37 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     first = changes_of(results).first if results.is_whole else None
     return report_on(
         path.graph, "critical-path", tables, findings.path_sentences(path, claims, first, tables["hops"], inputs),
-        figures=figures, brief=_brief_path(path, whole, tables, top), plot=path.plot,
+        figures=figures, brief=_brief_path(path, whole, tables, top), plot=path.plot, titles=path_titles(path),
     )  # fmt: skip
+
+
+def path_titles(path: CriticalPath) -> dict[str, str]:
+    """Return the titles of a path's shares that name the scope of the shares; none where steps are nearly all of it."""
+    scope = time_before_steps(path.graph, path.window)
+    if not scope:
+        return {}
+    groups = ("category", "rank", "operator", "kernel")
+    return {f"path_{group}": f"Critical path by {group} ({scope})" for group in groups}
+
+
+def time_before_steps(graph: DependencyGraph, window: tuple[int, int]) -> str:
+    """Return which share of a window lies before the first step, in words; empty where little does.
+
+    Args:
+        graph: the job.
+        window: first and last moment, ns on the common clock.
+
+    Returns:
+        The scope of percentages of the window; empty below 5 % and without steps.
+    """
+    if not len(graph.step_spans):
+        return ""
+    first_ns, last_ns = window
+    first_step_ns = int(graph.time[graph.step_spans.start].min())
+    before_ns = min(first_step_ns, last_ns) - first_ns
+    if before_ns < MIN_SHARE * (last_ns - first_ns):
+        return ""
+    return f"of the whole recording, {share_text(100 * before_ns / (last_ns - first_ns))} of it before the first step"
 
 
 def _brief_path(
@@ -250,10 +281,11 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
 
 
 def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
-    """Return the title of opportunities of a job with start-up, which gains and times are without; else none."""
-    if not len(graph.start_up):
-        return {}
-    return {"opportunities": "Opportunities, by the largest possible gain (of the time without start-up)"}
+    """Return the title of opportunities that names the scope of gains and times, where start-up or earlier work is."""
+    scope = time_before_steps(graph, (int(graph.time.min()), int(graph.time.max()))) if len(graph.time) else ""
+    if len(graph.start_up):
+        scope = "of the time without start-up"
+    return {"opportunities": f"Opportunities, by the largest possible gain ({scope})"} if scope else {}
 
 
 @gives(

@@ -17,11 +17,13 @@ from htagraph.core.flops import moves_nothing
 from htagraph.core.kernels import is_tf32_kernel
 from htagraph.core.kinds import EdgeKind, KernelKind, of_kinds
 from htagraph.core.naming import is_data_loader, names_that
+from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import recorded_numbers
 from htagraph.queries.interruptions import rare_pauses
 from htagraph.queries.kernel_costs import cost_of_call, device_name, kernel_costs, shaped_calls, used_device
 from htagraph.queries.weights import (
+    NOTED_SHARE,
     ChangeError,
     OwnTime,
     State,
@@ -33,12 +35,10 @@ from htagraph.queries.weights import (
 )
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
+from htagraph.whatif.rates import TILE
 
 __all__ = ["batch", "recorded_size"]
 
-_KNOWN = 0.5
-"""Shapes have to say the work of kernels with this share of the time. Chosen: a prediction of the other half says
-nothing about the job. Doubled, a job with one kernel without shapes could not be predicted."""
 _BEST = 0.95
 """Of the rates of kernels, this quantile stands for the peak of a device that is not known. Chosen: a few kernels read
 from caches. Doubled, there is none."""
@@ -49,8 +49,6 @@ _HOSTS = 0.08
 """Relative half width of the times of operators on hosts, beside what their work says: memory and other programs.
 Measured: operators in two recordings of one job at one batch differ by 4 % in the median, 21 % at the 95th percentile.
 Doubled, intervals of jobs on hosts are a quarter wider."""
-_TOLD = 0.01
-"""Share of time without shapes from which a note says so. Chosen: less hardly moves a step. Doubled, fewer notes."""
 _HOST_FLOP_US = 50e6
 """Operations per µs that no operator on a host reaches. Source: two sockets of 64 cores with AVX-512 do some 20 in
 single precision. Doubled, operators that only launch work of a device pass for fast hosts more often."""
@@ -174,10 +172,10 @@ def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) ->
         raise SelectionError(msg)
     views = names_that(moves_nothing, graph.names)[name] & ~device[rows]
     computes = ~of_kinds(table["kind"].to_numpy(), [KernelKind.COLLECTIVE]) & ~views
-    if (share := usual[known & computes].sum() / max(usual[computes].sum(), 1e-9)) >= _KNOWN and known.any():
+    if (share := usual[known & computes].sum() / max(usual[computes].sum(), 1e-9)) >= MOST and known.any():
         return
     replayed = marked(graph.edges.target[graph.edges.kind == EdgeKind.GRAPH] >> 1, len(device))[rows]
-    how = _CAPTURES if usual[computes & ~known & replayed].sum() > _KNOWN * usual[computes & ~known].sum() else _SHAPES
+    how = _CAPTURES if usual[computes & ~known & replayed].sum() > MOST * usual[computes & ~known].sum() else _SHAPES
     msg = f"shapes of inputs say what {share:.0%} of the kernels' time computes, too little for another batch: {how}"
     raise SelectionError(msg)
 
@@ -208,9 +206,7 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
     flop, moved, depth, doubt, tiles = _growth(job, after)
     now = table[["flop", "bytes"]].to_numpy(np.float64)
     rates = _peaks(job)
-    waves = np.where(
-        job.on_device, 2 * _BLOCK**2 * _units(job) / rates[0], 0.0
-    )  # µs per element of the inner dimension
+    waves = np.where(job.on_device, 2 * TILE * _units(job) / rates[0], 0.0)  # µs per element of the inner dimension
     warps = recorded_numbers(job.graph, ["warps per SM"], table["activity"].to_numpy(np.int64))["warps per SM"]
     before = KernelWork(_roof(now[:, 0], now[:, 1], rates), depth[:, 0] * waves, ~job.on_device, warps)
     then = KernelWork(_roof(now[:, 0] * flop, now[:, 1] * moved, rates), depth[:, 1] * waves, ~job.on_device, warps)
@@ -262,7 +258,7 @@ def _growth(job: _Job, after: int) -> tuple[Array, Array, Array, Array, Array]:
         flop[number] = now.flop / was.flop if was.flop > 0 else 1.0
         moved[number] = now.bytes / was.bytes if was.bytes > 0 else 1.0
         depth[number] = was.depth, now.depth
-        tiles[number] = was.flop / (2 * was.depth * _BLOCK**2) if was.depth else np.nan
+        tiles[number] = was.flop / (2 * was.depth * TILE) if was.depth else np.nan
     still = of_kinds(job.table["kind"].to_numpy(), [KernelKind.OPTIMIZER])
     rows = np.where(still, -1, job.call)
     return flop[rows], moved[rows], depth[rows], doubt[rows], tiles[rows]
@@ -300,9 +296,6 @@ def _roof(flop: Array, moved: Array, rates: tuple[Array, Array]) -> Array:
     return np.where(np.isnan(moved), np.nan, np.maximum(by_flop, moved / rates[1]))
 
 
-_BLOCK = 128
-"""Rows and columns of the result that a block of threads computes, where the recording has no warps. Chosen: libraries
-use 64 to 256. Doubled, kernels are taken to run in a quarter as many waves."""
 _PROCESSORS = 100
 """Multiprocessors of a device that is not known. Source: V100 has 80, A100 108, H100 132. Doubled, a coefficient of the
 fit is half."""
@@ -327,7 +320,7 @@ def _others(job: _Job, also: tuple[DependencyGraph, ...], after: int) -> list[_J
         if other.layout.batch == job.layout.batch:
             msg = f"also=: both recordings have a batch of {job.layout.batch}; give one with another batch"
             raise SelectionError(msg)
-        if _shared(job, other) < _TOLD:
+        if _shared(job, other) < NOTED_SHARE:
             msg = "also=: hardly any time of this job is in operators of its shapes; give a recording of the same job"
             raise SelectionError(msg)
     here = job.layout.batch - after
@@ -390,6 +383,6 @@ def _scope(job: _Job, then: Array) -> str:
     what = "kernels and copies" if job.on_device.any() else "operators"
     was, now, blind = float(job.time.sum()), float(then.sum()), float(job.time[_blind(job)].sum())
     said = f"{what} take {now / 1000:.4g} ms and not {was / 1000:.4g} ms"
-    if blind >= _TOLD * was:
+    if blind >= NOTED_SHARE * was:
         said += f", of which {blind / was:.0%} is of no known shape: between unchanged and in proportion to the batch"
     return said

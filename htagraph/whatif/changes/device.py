@@ -14,7 +14,7 @@ from htagraph.core.naming import copy_kind, is_memory_label, is_product_label, n
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import recorded_numbers
 from htagraph.queries.kernel_costs import device_name, kernel_costs, shaped_calls
-from htagraph.queries.weights import State, with_factors
+from htagraph.queries.weights import NOTED_SHARE, State, with_factors
 from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
 
 __all__ = ["device"]
@@ -22,9 +22,6 @@ __all__ = ["device"]
 _BY_SIZE = {1: "fp8", 2: "fp16", 4: "fp32", 8: "fp64"}
 _PRODUCTS = tuple(kind for kind in KernelKind if kind.is_product)
 _DONE = "device: kernels as on"
-_TOLD = 0.005
-"""Share of the kernels' time from which a note says what is not known about it. Chosen: less changes no digit that is
-shown. Doubled, fewer notes."""
 
 
 def device(state: State, /, name: str, *, recorded: str = "") -> State:
@@ -158,7 +155,7 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str, *, shaped: boo
     notes = []
     for number, precision in enumerate(PRECISIONS):
         share = time[kernels.product & (kernels.precision == number)].sum() / whole
-        if share >= _TOLD and instead(precision, wanted) != precision:
+        if share >= NOTED_SHARE and instead(precision, wanted) != precision:
             used, part = instead(precision, wanted), f"{share:.0%} of kernel time"
             faster = "; fp16 would be faster" if (precision, used) == ("bf16", "fp32") and PEAKS[wanted].bits_16 else ""
             notes.append(f"{wanted} has no units for {precision}: products in it ({part}) are taken as {used}{faster}")
@@ -169,6 +166,6 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str, *, shaped: boo
         (time[kernels.product & np.isnan(kernels.flop)].sum(), lacking),
         (time[kernels.unknown].sum(), "is in kernels of which nothing says what bounds them: between both ratios"),
     ):
-        if share >= _TOLD * whole:
+        if share >= NOTED_SHARE * whole:
             notes.append(f"{share / whole:.0%} of kernel time {what}")
     return notes

@@ -13,6 +13,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.compare import MEDIAN_VARIANCE
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME, SlowRanks, own_step_of, own_steps, slow_ranks
 from htagraph.queries.replay import predict
@@ -37,11 +38,6 @@ _MIN_STANDARD_ERRORS = 3.0
 Source: the usual three-sigma rule, 0.3 % of false alarms per comparison of normal noise. Doubled, more slow work of few
 instances stays as it is, and the gain predicted for a weak straggler is smaller; halved, chance differences are fixed
 too (see the sensitivity tests)."""
-_MEDIAN_VARIANCE = 1.5
-"""Variance of a median over that of a mean, of equally many normal values.
-
-Source: the limit for many values is pi / 2 = 1.57; for the few instances of a step it is smaller. Doubled, standard
-errors grow by a factor of 1.4, as if `_MIN_STANDARD_ERRORS` were 4.2."""
 _FLOOR_NS = 100
 """Added to all times before they are divided, ns: ratios of shorter times are mostly the resolution of clocks.
 
@@ -262,7 +258,7 @@ def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> t
     # one degree of freedom less in each cell, and in each unit, as times are relative to it
     free = np.bincount(pool[first], (count - 1) * (many - 1) / np.maximum(many, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(_MEDIAN_VARIANCE * (squares / free)[pool[first]] * (1 / count + 1 / rest))
+        error = np.sqrt(MEDIAN_VARIANCE * (squares / free)[pool[first]] * (1 / count + 1 / rest))
         # the variation of few instances is itself uncertain
         error *= 1 + (_MIN_STANDARD_ERRORS**2 + 1) / (4 * free[pool[first]])
         ratio = np.log(others) - middle

@@ -22,18 +22,28 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
     """Return the state in which the bytes of transfers take `factor` times as long; waits between ranks are derived.
 
     The fixed part of a transfer stays: latency, scheduling and copies. Transfers of several sizes show how long this
-    part is. Where only one size was recorded, the part that is usual counts (0.15 ms for collectives of host threads,
-    nothing for devices and messages), and the interval holds how far this may be off. The spread of the ends of a
-    collective's members, up to 5 µs, stays too. Where the partners of a communication are not in the graph, the
-    shortest communication of its name and size is taken as pure transfer. What a transfer between host threads took
-    longer than usual stays, too. Without transfers (`factor` 0) all of that is gone.
+    part is, and so do barriers. Where only one size was recorded, the part that further operations of the hosts show
+    counts, or the part that is usual (0.15 ms for collectives of host threads, nothing for devices and messages), and
+    the interval holds how far this may be off. The spread of the ends of a collective's members, up to 5 µs, stays
+    too, and so does the time that a transfer between host threads took longer than usual. Where the partners of a
+    communication are not in the graph, the shortest communication of its name and size is taken as pure transfer.
+    Without transfers (`factor` 0) no part stays.
 
     Args:
+        state: the job.
         factor: at least 0; 0.5 is a network twice as fast.
-        **criteria: which communication, such as ``rank=`` or ``name=``; all of it by default.
+        **criteria: which communication, by the criteria of `DependencyGraph.select`; all of it by default.
+
+    Returns:
+        The state with longer or shorter transfers, and with how far the fixed part may be off.
 
     Raises:
-        SelectionError: there is no such communication, or the factor is negative or not finite.
+        SelectionError: there is no communication that meets the criteria, or the factor is negative or not finite.
+
+    Example:
+        >>> import htagraph as hg
+        >>> hg.what_if(hg.load("data/demo")).scale_network(factor=0.5).run().speedup > 1
+        True
     """
     factor = checked(factor, "factor")
     time = _transfer_time(state, criteria)
@@ -84,7 +94,7 @@ def _with_slower_bytes(state: State, time: OwnTime, factor: float) -> State:
 
 
 def _fixed(state: State, time: OwnTime, fixed: Array) -> Ints:
-    """Return how much of each lag stays: what is waiting, and a fixed part, ns."""
+    """Return how much of each lag stays, ns: the time that is waiting, and a fixed part."""
     fixed_ns = np.rint(fixed[time.edges]).astype(np.int64)
     stays = time.fixed + fixed_ns
     longest = np.maximum(state.lag[time.edges], 0)

@@ -121,3 +121,20 @@ def test_work_and_waits_that_take_turns_in_a_step_are_no_pace() -> None:
         events.append(step(number, begin, at - begin))
         at += 60
     assert not is_outside(load(events))
+
+
+def test_the_first_item_of_a_pace_is_doubted_as_the_others_are() -> None:
+    """It was begun before the recording, and comes when it was recorded to come, whatever the thread does before."""
+    events, at = [op("prepare", 0, 3_000)], 3_010
+    for number, (work, wait) in enumerate(zip(WORK, paced(WORK), strict=True)):
+        events += [annotation("fetch", at, wait), op("learn", at + wait, work), step(number, at - 5, wait + work)]
+        at += wait + work + 10
+    graph = load(events)
+    waits = np.flatnonzero((graph.edges.kind == EdgeKind.DATALOADER) & (graph.edges.provenance == Provenance.INFERRED))
+    assert len(waits) == len(WORK)
+    fast = hg.what_if(graph).infinite_host().run()
+    first = graph.edges.target[waits].min()
+    assert fast.time[first] == graph.time[first]
+    free = hg.what_if(graph).free_dataloader().run()
+    assert free.makespan_ns < 1.02 * 1000 * sum(WORK) + 3_000_000
+    assert not hg.replay(graph).max_error_ns

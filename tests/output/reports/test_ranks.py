@@ -11,9 +11,10 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.phrases import time_text
-from htagraph.output.reports.ranks import opportunities_report
+from htagraph.output.reports.ranks import critical_path_report, opportunities_report, opportunity_titles, path_titles
 from htagraph.whatif.options import criteria
 from tests.reach import REPOSITORY
+from tests.strategies import load, op, step
 
 DEMO = str(REPOSITORY / "data" / "demo")
 Results = Callable[..., dict[str, Any]]
@@ -138,3 +139,25 @@ def test_no_cell_of_a_readers_table_is_blank(run: Any) -> None:
     rows = [line for line in ran.out.splitlines() if line.startswith("| ")]
     assert rows
     assert [row for row in rows if "|  |" in row] == []
+
+
+def steps_behind(earlier_us: float) -> hg.DependencyGraph:
+    """Return the graph of a job with two steps of 100 µs each behind earlier work of a length."""
+    begin = earlier_us
+    return load([
+        op("aten::mm", 0, earlier_us), step(1, begin, 100), op("aten::mm", begin + 1, 98),
+        step(2, begin + 100, 100), op("aten::mm", begin + 101, 98),
+    ])  # fmt: skip
+
+
+def test_titles_name_the_time_before_the_first_step_where_percentages_hold_that_time() -> None:
+    late = steps_behind(300)
+    scope = "(of the whole recording, 60 % of it before the first step)"
+    report = critical_path_report(hg.critical_path(late), ["x"])
+    assert report.titles["path_category"] == f"Critical path by category {scope}"
+    assert opportunity_titles(late)["opportunities"].endswith(scope)
+    at_once = steps_behind(1)
+    assert path_titles(hg.critical_path(at_once)) == {}
+    assert opportunity_titles(at_once) == {}
+    of_steps = hg.critical_path(late, [1, 2])
+    assert path_titles(of_steps) == {}

@@ -98,12 +98,16 @@ repeated = st.recursive(
 
 @given(repeated, st.integers(0, pickle.HIGHEST_PROTOCOL))
 def test_what_python_writes_is_not_refused(value: Any, protocol: int) -> None:
-    refuse_excessive(pickle.dumps([value, value, {"a": value}], protocol), "a.pickle")
+    data = pickle.dumps([value, value, {"a": value}], protocol)
+    refuse_excessive(data, "a.pickle")
+    assert pickle.loads(data) == [value, value, {"a": value}]
 
 
 def test_flat_tuples_may_be_repeated_and_be_keys() -> None:
     pair = (0, 1)
-    refuse_excessive(pickle.dumps([pair, pair, {pair: [pair]}]), "a.pickle")
+    data = pickle.dumps([pair, pair, {pair: [pair]}])
+    refuse_excessive(data, "a.pickle")
+    assert pickle.loads(data) == [pair, pair, {pair: [pair]}]
 
 
 def nested(levels: int, *, memoized: bytes, last: bytes = b"") -> bytes:
@@ -158,7 +162,9 @@ def test_what_is_refused_would_be_loaded() -> None:
 
 def test_what_a_tuple_holds_may_be_shared_if_it_cannot_be_a_key() -> None:
     holder: tuple[list[int], dict[str, int]] = ([], {"a": 1})
-    refuse_excessive(pickle.dumps([holder, holder, (1, holder[0])]), "a.pickle")
+    data = pickle.dumps([holder, holder, (1, holder[0])])
+    refuse_excessive(data, "a.pickle")
+    assert pickle.loads(data) == [holder, holder, (1, holder[0])]
 
 
 @pytest.mark.parametrize(("tuples", "end"), [(MAX_DEPTH, b"K\x01s."), (MAX_DEPTH - 1, b"\x91.")])

@@ -138,7 +138,7 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     every = np.arange(1 - len(b), len(a))
     half = LIMITS.places // 2
     centres = (middle,) if len(b) <= LIMITS.places else (middle, half, len(b) - half)
-    for centre in centres if len(every) * min(len(b), LIMITS.places) <= LIMITS.shift_cells else ():
+    for centre in centres if len(every) * min(len(b), LIMITS.places) <= LIMITS.cells else ():
         fit = _best(a, b, every, hint, centre)
         if fit is not None:
             break
@@ -317,7 +317,7 @@ def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
         pool.sort(key=lambda track: (-len(track), track.rank))
         if pool[0].certain and len(pool) > LIMITS.in_a_row:
             candidates += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
-        elif len(pool) * (len(pool) - 1) // 2 > LIMITS.track_pairs:
+        elif len(pool) * (len(pool) - 1) // 2 > LIMITS.compared:
             candidates += _neighbours(pool)
         else:
             candidates += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
@@ -348,7 +348,7 @@ def with_holes(a: Track, b: Track, hint: float | None = None) -> tuple[Track, Fi
     """
     shifts = np.arange(-LIMITS.few, LIMITS.few + 1)
     shifts = np.unique(np.concatenate((shifts, shifts + len(a) - len(b))))
-    if min(len(a), len(b)) < LIMITS.proof or len(b) * len(shifts) > LIMITS.shift_cells:
+    if min(len(a), len(b)) < LIMITS.proof or len(b) * len(shifts) > LIMITS.cells:
         return None
     at = np.arange(len(b))[:, None] + shifts
     inside, at = (at >= 0) & (at < len(a)), np.clip(at, 0, len(a) - 1)
@@ -366,7 +366,7 @@ def with_holes(a: Track, b: Track, hint: float | None = None) -> tuple[Track, Fi
     )
     place = _between(a, b, np.where(used & (error <= near) & (error <= _least(place, error)), place, -1))
     kept = np.flatnonzero(place >= 0)
-    if used[kept].sum() < max(LIMITS.proof, (1 - LIMITS.lost) * used.sum()):
+    if used[kept].sum() < max(LIMITS.proof, LIMITS.nearly_all * used.sum()):
         return None
     ends = b.end[kept] - a.end[place[kept]]
     middle = float(np.median(ends))

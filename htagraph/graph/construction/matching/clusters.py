@@ -115,7 +115,7 @@ def _proven(a: Track, b: Track, fit: Fit) -> bool:
     if len(ends) < LIMITS.proof:
         return False
     steepness, doubt, spread, reach = slope(ends, arrivals, a.end[low:high])
-    return steepness + 2 * doubt < LIMITS.slope and spread < LIMITS.compressed * reach
+    return steepness + 2 * doubt < LIMITS.slope and spread < LIMITS.most * reach
 
 
 class _Clocks:
@@ -214,7 +214,7 @@ class _State(_Clocks):
             united = [self.clusters[number].shift for number in self.pools[track.pool] if number in self.clusters]
             longest = [max((self.tracks[number] for number in each), key=len) for each in united]
             others = [each for each in longest if each.rank != track.rank]
-            others = others[: max(LIMITS.track_neighbours, LIMITS.track_pairs // len(self.clusters))]
+            others = others[: max(LIMITS.track_neighbours, LIMITS.compared // len(self.clusters))]
             found = [with_holes(other, track, self.between(other.rank, track.rank)) for other in others]
             for holed, fit in sorted((each for each in found if each), key=lambda each: _weakness(each[1])):
                 if certain or lone or self.knows(fit) or self.is_close(fit):
@@ -366,7 +366,7 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     close = spread <= 3 * usual + 2 * LIMITS.resolution_ns
     if pairwise:
         return _BROUGHT * close
-    brought = spread < LIMITS.compressed * reach
+    brought = spread < LIMITS.most * reach
     clear = steepness + 2 * doubt < LIMITS.slope and (close or brought)
     if clear and len(ends) >= LIMITS.proof:
         return _BROUGHT if brought else _CLEAR
@@ -482,7 +482,7 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
     if fit is None:
         return -math.inf
     low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
-    if high - low < LIMITS.covered * min(len(a), len(b)):
+    if high - low < LIMITS.most * min(len(a), len(b)):
         return -math.inf  # side by side with another step
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock

@@ -334,7 +334,7 @@ def _meetings(kernels: _Occurrences, first: int, second: int) -> _Meetings:
     later_start = kernels.start[second][alone] - begins
     arrivals = _steady(later_start, when)
     spread = np.quantile(np.abs(ends), LIMITS.typical)
-    reach = LIMITS.compressed * np.abs(arrivals)
+    reach = LIMITS.most * np.abs(arrivals)
     clear = np.flatnonzero(reach > spread + LIMITS.resolution_ns)
     near = reach[clear]
     agree = np.abs(ends[clear]) <= near

@@ -248,7 +248,7 @@ def groups_of_calls(calls: HostCollectives, traces: Mapping[int, Trace]) -> tupl
     lanes: dict[_Group, set[int]] = {}
     for *_, rows, left in sorted(kinds, key=lambda each: each[:3]):  # those without a choice first
         own = {rank: set(calls.lane[rows[calls.rank[rows] == rank]].tolist()) for rank in traces}
-        short = [division for division in left if left[division] <= LIMITS.as_short * min(left.values())]
+        short = [division for division in left if left[division] <= (1 + LIMITS.small) * min(left.values())]
         best = min(short, key=lambda division: (_on_other_lanes(division, lanes, own), -len(division), division))
         for group in best:
             members = rows[np.isin(calls.rank[rows], group[1])]

@@ -52,7 +52,7 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
     columns = np.flatnonzero(use & (np.isfinite(end).sum(axis=0) > 1))
     if not len(columns):
         return end, start
-    columns = columns[:: -(-len(columns) // LIMITS.fitted)]
+    columns = columns[:: -(-len(columns) // LIMITS.collectives)]
     offset, _ = fitted(end[:, columns].T, np.zeros(len(columns)), drifting=False)  # ranks may lack most of the columns
     end, start = end - offset[:, None], start - offset[:, None]
     for turn in range(6):
@@ -188,7 +188,7 @@ def _culprit(end: Array, start: Array, barrier: Array) -> int:
     last, first = _largest_of_others(arrived), -_largest_of_others(-ended)
     left = [int(((late > soon + LIMITS.tick_ns) & barrier).sum()) for late, soon in zip(last, first, strict=True)]
     best = int(np.argmin(left))
-    return best if left[best] <= LIMITS.left * (_broken(end, start) & barrier).sum() else -1
+    return best if left[best] <= LIMITS.most * (_broken(end, start) & barrier).sum() else -1
 
 
 def _foreigner(end: Array, start: Array, barrier: Array) -> int:
@@ -207,7 +207,7 @@ def _foreigner(end: Array, start: Array, barrier: Array) -> int:
     if len(end) == 2:  # there are no others to compare with
         limit = 2.0 * LIMITS.ends_ns
     brought = spreads < LIMITS.most * reaches  # far closer than the arrivals: they did wait for each other
-    suspect = (spreads > limit) & ((slopes > LIMITS.foreign_slope) | (~brought & (len(end) > 2)))
+    suspect = (spreads > limit) & ((slopes > LIMITS.slope) | (~brought & (len(end) > 2)))
     return int(np.argmax(np.where(suspect, spreads, -1.0))) if suspect.any() else -1
 
 
@@ -283,7 +283,7 @@ def _same_in_every_step(members: Members, grid: Array) -> bool:
     """Return whether ranks that have a step have the same collectives in it, and some steps are of several ranks."""
     held, step, label, has_step = _by_step(members, grid)
     shared = (has_step & (step >= 0)).sum(axis=0) > 1
-    lost = (has_step & ~held)[:, step >= 0].sum() <= LIMITS.lost * held.sum()
+    lost = (has_step & ~held)[:, step >= 0].sum() <= (1 - LIMITS.nearly_all) * held.sum()
     outside = (held == has_step)[:, step < 0].all()
     return bool(((label == label.max(axis=0)) | ~held).all() and lost and outside and shared.any())
 

@@ -1,0 +1,47 @@
+"""What bounds the job cannot be said: a path was recorded, and the recording does not show which cause decides."""
+
+from __future__ import annotations
+
+from htagraph.findings.bound import BOUND, untraced_host
+from htagraph.findings.finding import PREDICTS, Claim, Finding
+from htagraph.findings.phrases import CATEGORY_WORDS, cause_words, share_text
+from htagraph.findings.results import Results
+from htagraph.queries.path_segments import bound_of
+
+__all__ = ["UNKNOWN_BOUND"]
+
+
+def _when(results: Results) -> list[Claim]:
+    """Return the claim that the cause is unknown; none where `BOUND` names the cause."""
+    length_ns = int(results.parts.length.sum())
+    if not length_ns or results.claims(BOUND.when):
+        return []
+    shares = bound_of(results.usual_path, results.parts)
+    percent = shares.causes.get(shares.cause, 0.0)
+    if not results.bound.cause:
+        return [
+            Claim("unknown_bound", "device", percent, "percent", facts={"cause": shares.cause, "shares": shares.shares})
+        ]
+    untraced_ns, beside_ns = untraced_host(results)
+    if 2 * beside_ns > length_ns:
+        untraced_percent = 100 * untraced_ns / length_ns
+        return [Claim("unknown_bound", "communication", untraced_percent, "percent")]
+    return []
+
+
+def _short(claim: Claim) -> str:
+    if claim.about == "communication":
+        share = share_text(claim.figure)
+        transfers = CATEGORY_WORDS["communication"]
+        return (
+            f"What bounds the job cannot be said: {share} of the critical path is host time without any event, most "
+            f"of it beside {transfers}, so that the host may wait for other ranks or work by itself."
+        )
+    words = cause_words(claim.facts["cause"], claim.facts["shares"])
+    return (
+        f"What bounds the job cannot be said: its devices are at work nearly all the time, but the critical path is "
+        f"{words} ({share_text(claim.figure)}): what their work depends on was not recorded."
+    )
+
+
+UNKNOWN_BOUND = Finding("unknown_bound", needs=PREDICTS, when=_when, short=_short)
