@@ -1,9 +1,9 @@
 """Waits for the first of several answers: hedged requests, `wait(FIRST_COMPLETED)`, the first of `as_completed`.
 
-Such a wait is released by a minimum, and a longest path has none. A thread hands out several works between two of its
-waits, goes on with the end of one work, and never waits for another work that was still running then. The thread may
-have waited for the first end of the two, or for the one work alone: the recording fits both, so that the minimum is
-a reading, and no fact. A work that ended before the releasing one, and released nothing, refutes the minimum.
+Such a wait is released by a minimum, and a longest path has none. A thread hands out several tasks between two of its
+waits, goes on with the end of one task, and never waits for another task that was still running then. The thread may
+have waited for the first end of the two, or for the one task alone: the recording fits both, so that the minimum is
+a reading, and no fact. A task that ended before the releasing one, and released nothing, refutes the minimum.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from htagraph.whatif.rewire import with_waits
 __all__ = ["FirstAnswers", "first_answers", "taken"]
 
 _MOST_ROUNDS = 8
-"""How often moments are computed anew, as answers that come first let later works begin sooner. Chosen: a minimum of
-two works settles in two rounds. Doubled, chains of works that wait for each other's first answers settle too."""
+"""How often moments are computed anew, as answers that come first let later tasks begin sooner. Chosen: a minimum of
+two tasks settles in two rounds. Doubled, chains of tasks that wait for each other's first answers settle too."""
 
 
 class FirstAnswers(NamedTuple):
-    """Works that may release a wait in place of the work that did, if they end sooner."""
+    """Tasks that may release a wait in place of the task that did, if they end sooner."""
 
     end: Array
-    """The end of each work that was still running, a vertex."""
+    """The end of each task that was still running, a vertex."""
     wait: Array
     """The vertex that waits."""
     released_by: Array
-    """The edge by which another work released the wait."""
+    """The edge by which another task released the wait."""
 
     def take(self, rows: Array) -> FirstAnswers:
         """Return the given rows."""
         return FirstAnswers(self.end[rows], self.wait[rows], self.released_by[rows])
 
 
-class _Waits(NamedTuple):
+class _Released(NamedTuple):
     """Moments at which threads went on right behind work of other threads, by thread, then by time."""
 
     edge: Array
-    """The edge from the end of the work that released each wait."""
+    """The edge from the end of the task that released each wait."""
     vertex: Array
     """The moment that waited."""
     lane: Array
@@ -60,35 +60,35 @@ class _Waits(NamedTuple):
     """The moments in order, by thread and time: numbers of `_by_lane`."""
 
 
-class _Works(NamedTuple):
-    """Works that a thread handed out before one of its waits, at most one row per work."""
+class _HandedOut(NamedTuple):
+    """Tasks that a thread handed out before one of its waits, at most one row per task."""
 
-    work: Array
+    task: Array
     """The activity."""
     wait: Array
-    """The row of `_Waits` behind the handing out."""
+    """The row of `_Released` behind the handing out."""
 
 
 @once
 def first_answers(graph: DependencyGraph) -> FirstAnswers:
-    """Return the works that may have been asked for together with those that released a wait, and ended later."""
+    """Return the tasks that may have been asked for together with those that released a wait, and ended later."""
     none = np.zeros(0, np.int64)
     waits = _releases(graph)
     if len(waits.edge) < LIMITS.often:
         return FirstAnswers(none, none, none)
-    works = _handed_out(graph, waits)
+    tasks = _handed_out(graph, waits)
     edges = graph.edges
-    winner = edges.source[waits.edge[works.wait]].astype(np.int64) >> 1
-    is_winner = works.work == winner
+    winner = edges.source[waits.edge[tasks.wait]].astype(np.int64) >> 1
+    is_winner = tasks.task == winner
     has_winner = np.zeros(len(waits.edge), np.bool_)
-    has_winner[works.wait[is_winner]] = True
-    rows = np.flatnonzero(has_winner[works.wait] & ~is_winner)
-    works = _Works(works.work[rows], works.wait[rows])
-    was_running = _may_be_second(graph, waits, works)
-    work = works.work[was_running]
-    wait = works.wait[was_running]
+    has_winner[tasks.wait[is_winner]] = True
+    rows = np.flatnonzero(has_winner[tasks.wait] & ~is_winner)
+    tasks = _HandedOut(tasks.task[rows], tasks.wait[rows])
+    was_running = _may_be_second(graph, waits, tasks)
+    task = tasks.task[was_running]
+    wait = tasks.wait[was_running]
     return FirstAnswers(
-        2 * work + 1,
+        2 * task + 1,
         waits.vertex[wait],
         waits.edge[wait],
     )
@@ -117,7 +117,7 @@ def taken(state: State, answers: FirstAnswers) -> FirstAnswers | None:
 
 
 def _released_by(state: State, chosen: FirstAnswers) -> State | None:
-    """Return the state in which other works release some waits; None if a work would wait for itself."""
+    """Return the state in which other tasks release some waits; None if a task would wait for itself."""
     lag = state.lag.copy()
     lag[chosen.released_by] = NEVER
     lag_of_wait = state.lag[chosen.released_by]
@@ -144,7 +144,7 @@ def _between_threads(graph: DependencyGraph) -> Array:
     return rows[is_apart & is_host].astype(np.int64)
 
 
-def _releases(graph: DependencyGraph) -> _Waits:
+def _releases(graph: DependencyGraph) -> _Released:
     """Return the waits that the end of an operator released: of several edges into one moment, the latest."""
     acts = graph.activities
     edges = graph.edges
@@ -161,7 +161,7 @@ def _releases(graph: DependencyGraph) -> _Waits:
     vertex = target[latest]
     name = np.where(acts.kind[vertex >> 1] == ActivityKind.STEP, -1, acts.name[vertex >> 1])
     lane = acts.lane[vertex >> 1].astype(np.int64)
-    return _Waits(
+    return _Released(
         rows[latest],
         vertex,
         lane,
@@ -170,7 +170,7 @@ def _releases(graph: DependencyGraph) -> _Waits:
     )
 
 
-def _handed_out(graph: DependencyGraph, waits: _Waits) -> _Works:
+def _handed_out(graph: DependencyGraph, waits: _Released) -> _HandedOut:
     """Return the operators that threads handed out between two of their waits, each by the last edge into its start."""
     acts = graph.activities
     edges = graph.edges
@@ -178,44 +178,44 @@ def _handed_out(graph: DependencyGraph, waits: _Waits) -> _Works:
     target = edges.target[rows].astype(np.int64)
     rows = rows[(target & 1 == 0) & (acts.kind[target >> 1] == ActivityKind.OP)]
     source = edges.source[rows].astype(np.int64)
-    work = edges.target[rows].astype(np.int64) >> 1
-    by_work = np.lexsort((-graph.time[source], work))
-    last = by_work[np.unique(work[by_work], return_index=True)[1]]
+    task = edges.target[rows].astype(np.int64) >> 1
+    by_task = np.lexsort((-graph.time[source], task))
+    last = by_task[np.unique(task[by_task], return_index=True)[1]]
     wait = np.searchsorted(waits.number, _by_lane(graph, source[last]), "right")
     found = np.minimum(wait, len(waits.lane) - 1)
     is_known = (wait < len(waits.lane)) & (waits.lane[found] == acts.lane[source[last] >> 1])
-    return _Works(work[last][is_known], found[is_known])
+    return _HandedOut(task[last][is_known], found[is_known])
 
 
-def _may_be_second(graph: DependencyGraph, waits: _Waits, works: _Works) -> Mask:
-    """Return which works were running as the wait was over, in waits of roles that may be for the first of several.
+def _may_be_second(graph: DependencyGraph, waits: _Released, tasks: _HandedOut) -> Mask:
+    """Return which tasks were running as the wait was over, in waits of roles that may be for the first of several.
 
-    A role is one if nearly each of its waits left such a work running. Names are left out whose works ended before the
-    releasing one, which released the wait all the same, and works that their thread waits for before the role recurs.
+    A role is one if nearly each of its waits left such a task running. Names are left out whose tasks ended before the
+    releasing one, which released the wait all the same, and tasks that their thread waits for before the role recurs.
     """
     time = graph.time
-    begin = time[2 * works.work]
-    end = time[2 * works.work + 1]
-    over = time[waits.vertex[works.wait]]
-    released = time[graph.edges.source[waits.edge[works.wait]]]
-    role = waits.role[works.wait]
-    case = coded(role, graph.activities.name[works.work].astype(np.int64))
+    begin = time[2 * tasks.task]
+    end = time[2 * tasks.task + 1]
+    over = time[waits.vertex[tasks.wait]]
+    released = time[graph.edges.source[waits.edge[tasks.wait]]]
+    role = waits.role[tasks.wait]
+    case = coded(role, graph.activities.name[tasks.task].astype(np.int64))
     count = np.bincount(case)
     refuted = np.bincount(case, end < released - LIMITS.tick_ns)
     may_be_first = refuted[case] <= LIMITS.damaged * count[case]
     is_running = (begin <= over) & (end > over)
-    is_dropped = ~_awaited(graph, waits, works)
+    is_dropped = ~_awaited(graph, waits, tasks)
     second = is_running & may_be_first & is_dropped
     left_running = np.zeros(len(waits.edge), np.bool_)
-    left_running[works.wait[second]] = True
+    left_running[tasks.wait[second]] = True
     rounds = np.bincount(waits.role)
     with_second = np.bincount(waits.role, left_running)
     recurs = (with_second >= LIMITS.often) & (with_second >= LIMITS.nearly_all * rounds)
     return second & recurs[role]
 
 
-def _awaited(graph: DependencyGraph, waits: _Waits, works: _Works) -> Mask:
-    """Return which works their thread waits for before the role of the wait recurs."""
+def _awaited(graph: DependencyGraph, waits: _Released, tasks: _HandedOut) -> Mask:
+    """Return which tasks their thread waits for before the role of the wait recurs."""
     next_number = np.full(len(waits.edge), np.iinfo(np.int64).max)
     by_role = np.argsort(waits.role, kind="stable")
     follows = np.flatnonzero(np.diff(waits.role[by_role]) == 0)
@@ -228,15 +228,15 @@ def _awaited(graph: DependencyGraph, waits: _Waits, works: _Works) -> Mask:
     is_end = source & 1 == 1
     source = source[is_end]
     target = target[is_end]
-    order = np.argsort(works.work, kind="stable")
-    place = np.searchsorted(works.work[order], source >> 1)
+    order = np.argsort(tasks.task, kind="stable")
+    place = np.searchsorted(tasks.task[order], source >> 1)
     found = order[np.minimum(place, len(order) - 1)] if len(order) else place
-    is_work = works.work[found] == source >> 1 if len(order) else np.zeros(len(source), np.bool_)
-    found = found[is_work]
-    target = target[is_work]
-    same_lane = acts.lane[target >> 1] == waits.lane[works.wait[found]]
-    is_before = _by_lane(graph, target) < next_number[works.wait[found]]
-    out = np.zeros(len(works.work), np.bool_)
+    is_task = tasks.task[found] == source >> 1 if len(order) else np.zeros(len(source), np.bool_)
+    found = found[is_task]
+    target = target[is_task]
+    same_lane = acts.lane[target >> 1] == waits.lane[tasks.wait[found]]
+    is_before = _by_lane(graph, target) < next_number[tasks.wait[found]]
+    out = np.zeros(len(tasks.task), np.bool_)
     out[found[same_lane & is_before]] = True
     return out
 

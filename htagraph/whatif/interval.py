@@ -20,7 +20,7 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.cores import with_cores
 from htagraph.whatif.links import with_shared_link
-from htagraph.whatif.readings import DOUBTS, Doubt, Length, in_runs, under, without_unexplained_pauses
+from htagraph.whatif.readings import DOUBTS, Doubt, Length, Lengths, in_runs, under, without_unexplained_pauses
 from htagraph.whatif.run_spread import SHARED, run_spread
 from htagraph.whatif.time_taken import possible_savings
 
@@ -140,12 +140,12 @@ class Interval(NamedTuple):
 
 
 def interval(
-    baseline: DependencyGraph, links: Assumed, prediction: tuple[float, Array], length: Length, runs: Runs | None, *,
+    baseline: DependencyGraph, links: Assumed, prediction: Lengths, length: Length, runs: Runs | None, *,
     moves: bool,
 ) -> Interval:  # fmt: skip
     """Return the 90 % interval of a speedup: the range of other readings of the recording, and chance.
 
-    The prediction is (the makespan, the time of each step), ns; `moves` is whether any moment is another one than
+    The prediction is how long the changed job takes; `moves` is whether any moment is another one than
     recorded, and `runs` the job in runs where these are known.
 
     The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the recorded run, a
@@ -159,7 +159,7 @@ def interval(
     in_short = moves and alike and not links.may_share
     of_runs = in_runs(state, length, runs) if in_short else None
 
-    def reading(doubt: Doubt) -> tuple[float, Array] | None:
+    def reading(doubt: Doubt) -> Lengths | None:
         known, found = of_runs(doubt) if of_runs else (False, None)
         other = None if known else under(doubt, state)
         if other is None:
@@ -177,17 +177,17 @@ def interval(
     lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
-    (predicted, steps), (recorded, steps_before) = prediction, length(baseline, baseline.time)
+    before_change = length(baseline, baseline.time)
+    (recorded, *_), (predicted, steps, _) = before_change, prediction
     speedup = recorded / predicted
     if all(same):
         return Interval(speedup, speedup, "", (speedup, speedup))
     before = _explained(baseline, sharing, length)
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
-    after = (found or (predicted,) if known else length(*_moments(state, sharing, explained=True)))[0]
-    ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
-    shortest = predicted * math.exp(-max(ratios, default=(0.0, ""))[0])
-    ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
-    ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
+    after = (found or prediction if known else length(*_moments(state, sharing, explained=True))).makespan
+    shortest = min((other.makespan for _, other in lengths if other.makespan > 0), default=predicted)
+    ratios = _of_readings(prediction, before_change, lengths)
+    ratios += [(0.0, ""), (_ahead(before_change, prediction), STEPS_AHEAD)]
     ratios += [(_under_load(speedup), SLOWER_UNDER_LOAD)] if state.ceilings else []
     if not (before > 0 and after > 0):  # pauses that nothing explains are all of the job
         before, after = recorded, predicted
@@ -304,35 +304,62 @@ def _under_load(speedup: float) -> float:
     return -math.log1p(_UNDER_LOAD * paused)
 
 
-def _with_recorded_waits(state: State, length: Length) -> list[tuple[str, tuple[float, Array]]]:
+def _with_recorded_waits(state: State, length: Length) -> list[tuple[str, Lengths]]:
     """Return the cause and the length of a job whose threads wait as long as recorded; nothing if none lacks a core."""
     if cores_of(state.graph) is None:
         return []
     return [(UNKNOWN_CORES, length(state.graph, predict(state.graph, state.lag, state.gap, state.head)))]
 
 
-def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:
-    """Return the logarithm by which steps shorten more than the job, where other work ends later behind them; else 0.
+def _of_readings(
+    predicted: Lengths,
+    recorded: Lengths,
+    lengths: Sequence[tuple[str, Lengths]],
+) -> list[tuple[float, str]]:
+    """Return the logarithms by which the job, its steps and the printed step are shorter under other readings."""
+    ratios: list[tuple[float, str]] = []
+    for cause, other in lengths:
+        if other.makespan > 0:
+            ratios.append((math.log(predicted.makespan / other.makespan), cause))
+        by_steps = _by_steps(predicted, other, recorded)
+        by_usual_step = _by_usual_step(predicted, other)
+        ratios += [(by_steps, cause), (by_usual_step, cause)]
+    return ratios
 
-    What is given are (the makespan, the time of each step), ns.
-    """
-    (before, steps_before), (after, steps) = recorded, predicted
-    extra = (after - float(steps.sum())) - (before - float(steps_before.sum()))
-    ratio = -math.log1p(max(extra, 0) / max(float(steps.sum()), 1.0))
-    return ratio if len(steps) > 1 and ratio < -math.log1p(_WIDE) else 0.0
+
+def _ahead(recorded: Lengths, predicted: Lengths) -> float:
+    """Return the logarithm by which steps shorten more than the job, as other work ends later behind them; else 0."""
+    before = recorded.makespan - float(recorded.steps.sum())
+    behind = predicted.makespan - float(predicted.steps.sum())
+    extra = max(behind - before, 0)
+    ratio = -math.log1p(extra / max(float(predicted.steps.sum()), 1.0))
+    return ratio if len(predicted.steps) > 1 and ratio < -math.log1p(_WIDE) else 0.0
 
 
-def _by_steps(predicted: Array, other: Array, speedup: float) -> float:
+def _by_steps(predicted: Lengths, other: Lengths, recorded: Lengths) -> float:
     """Return the logarithm by which steps are shorter under another reading; it turns no gain into a loss.
 
     The job's beginning and end count for the makespan, and a long run has hardly any of these. Steps run ahead of work
-    of other threads, until queues are full, while the makespan stays. Times are in ns; without two steps, 0 is
-    returned.
+    of other threads, until queues are full, while the makespan stays. No gain is none of the job and none of its steps:
+    where steps shorten more than the job, their time as recorded is farther away. Without two steps, 0 is returned.
     """
-    ratio = float(predicted.sum()) / max(float(other.sum()), 1.0)
-    if len(predicted) < 2 or len(other) != len(predicted) or ratio <= 0:
+    steps = float(predicted.steps.sum())
+    ratio = steps / max(float(other.steps.sum()), 1.0)
+    if len(predicted.steps) < 2 or len(other.steps) != len(predicted.steps) or ratio <= 0:
         return 0.0
-    return max(math.log(ratio), -math.log(speedup)) if speedup > 1 and ratio < 1 else math.log(ratio)
+    speedup = recorded.makespan / predicted.makespan
+    if speedup <= 1 or ratio >= 1:
+        return math.log(ratio)
+    of_steps = steps / max(float(recorded.steps.sum()), 1.0)
+    no_gain = min(of_steps, 1 / speedup)
+    return max(math.log(ratio), math.log(no_gain))
+
+
+def _by_usual_step(predicted: Lengths, other: Lengths) -> float:
+    """Return the logarithm by which the step that reports print is shorter under another reading."""
+    if predicted.usual_step <= 0 or other.usual_step <= 0:
+        return 0.0
+    return math.log(predicted.usual_step / other.usual_step)
 
 
 def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:
@@ -342,7 +369,7 @@ def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> f
         state = with_shared_link(initial(baseline), sharing)
         state = with_cores(replace(state, gap=without_unexplained(state.graph, state.gap)))
         time = predict(state.graph, state.lag, state.gap, state.head)
-        known[sharing] = length(state.graph, time)[0]
+        known[sharing] = length(state.graph, time).makespan
     return known[sharing]
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.interval import Interval
     from htagraph.whatif.links import Assumed
+    from htagraph.whatif.readings import Lengths
 
 __all__ = ["Outcome"]
 
@@ -186,19 +187,22 @@ class Outcome:
 
         if not 0 < self.speedup < float("inf") or interval.changes_nothing(self.baseline, self.links.state):
             return interval.Interval(self.speedup, self.speedup, "", (self.speedup, self.speedup))
-        prediction = float(self.makespan_ns), step_lengths(self.state.graph, self.marks, ends=True)[1]
+        prediction = self._length(self.state.graph, self.marks, self.makespan_ns + self.baseline.origin_ns)
         moves = self.makespan_ns != self.baseline_ns or not np.array_equal(self.time, self.baseline.time)
         return interval.interval(self.baseline, self.links, prediction, self._length, self._runs, moves=moves)
 
-    def _length(self, graph: DependencyGraph, time: Array, last: int | None = None) -> tuple[float, Array]:
-        """Return (makespan, the time of each step), ns; `last` is the last end, if `time` holds steps alone."""
-        span = _span(self.baseline, time) if last is None else last - self.baseline.origin_ns
-        return float(span), step_lengths(graph, time, ends=True)[1]
+    def _length(self, graph: DependencyGraph, time: Array, last: int | None = None) -> Lengths:
+        """Return the lengths of a job; `last` is the last end, if `time` holds steps alone."""
+        from htagraph.whatif.readings import Lengths  # numba takes a moment to load
+
+        span = float(_span(self.baseline, time) if last is None else last - self.baseline.origin_ns)
+        usual = usual_step_ns(graph, time, self.baseline) if len(graph.step_spans) else span
+        return Lengths(span, step_lengths(graph, time, ends=True)[1], max(usual, self._least_step_ns))
 
     @property
     def baseline_steps_ns(self) -> float:
         """How long the steps that follow another one take together as recorded, ns."""
-        return float(self._length(self.baseline, self.baseline.time)[1].sum())
+        return float(self._length(self.baseline, self.baseline.time).steps.sum())
 
     @property
     def baseline_step_ns(self) -> float:
@@ -211,14 +215,17 @@ class Outcome:
 
         It is shorter by at most the time that the changes take away in these steps.
         """
+        return max(usual_step_ns(self.state.graph, self.marks, self.baseline), self._least_step_ns)
+
+    @cached_property
+    def _least_step_ns(self) -> float:
+        """The least that a usual step may take, ns: the changes take no more away."""
         from htagraph.whatif.time_taken import most_per_usual_steps
 
-        lasts = usual_step_ns(self.state.graph, self.marks, self.baseline)
         steps = gain_steps(self.baseline)
         if steps <= 1:
-            return lasts
-        taken = most_per_usual_steps(self.baseline, self.state) / steps
-        return max(lasts, self.baseline_step_ns - taken)
+            return 0.0
+        return self.baseline_step_ns - most_per_usual_steps(self.baseline, self.state) / steps
 
     @property
     def baseline_mean_step_ns(self) -> float:

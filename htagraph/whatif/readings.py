@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
 __all__ = [
-    "DOUBTS", "Doubt", "Length", "in_runs", "runs_of_state", "runs_with", "under", "without_unexplained_pauses",
+    "DOUBTS", "Doubt", "Length", "Lengths", "in_runs", "runs_of_state", "runs_with", "under",
+    "without_unexplained_pauses",
 ]  # fmt: skip
 
 _SHARE = 0.9
@@ -60,8 +61,22 @@ _QUICK: Final = 2 * (1 - _SHARE)
 Doubt: TypeAlias = Callable[[State, Callable[[], ClassParts]], ClassParts | None]
 """From a state, and a function that gives its weights as parts, to the parts of other weights; None where there is no
 doubt."""
-Length: TypeAlias = Callable[..., tuple[float, Array]]
-"""From a graph, moments, and the last end if moments are known of steps alone, to (makespan, time of each step), ns."""
+
+
+class Lengths(NamedTuple):
+    """How long a job takes, ns."""
+
+    makespan: float
+    """From the first recorded moment to the last end."""
+    steps: Array
+    """The time of each step that follows another one."""
+    usual_step: float
+    """The mean of the steps that are regular as recorded, as reports print it."""
+
+
+_Measured = TypeVar("_Measured")
+Length: TypeAlias = Callable[..., Lengths]
+"""From a graph, moments, and the last end if moments are known of steps alone, to the lengths of the job."""
 
 
 def under(doubt: Doubt, state: State) -> State | None:
@@ -77,8 +92,8 @@ def under(doubt: Doubt, state: State) -> State | None:
 
 
 def in_runs(
-    state: State, length: Length, runs: Runs | None = None
-) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
+    state: State, length: Callable[..., _Measured], runs: Runs | None = None
+) -> Callable[[Doubt], tuple[bool, _Measured | None]]:
     """Return a function of a reading: whether the job's runs tell how long it is then, and how long; None for no doubt.
 
     A reading changes little, and is replayed without a pass over all edges.
@@ -87,7 +102,7 @@ def in_runs(
     marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
     places, (lag, gap) = runs.place[marks], (Parts.of(each, classed=False) for each in (state.lag, state.gap))
 
-    def of(doubt: Doubt) -> tuple[bool, tuple[float, Array] | None]:
+    def of(doubt: Doubt) -> tuple[bool, _Measured | None]:
         parts = doubt(state, lambda: ClassParts(graph.edges.source, graph.edges.target, lag, gap, gap, ()))
         if parts is None:
             return True, None
@@ -284,7 +299,7 @@ def with_waits_in_turn(state: State, parts_of: Callable[[], ClassParts]) -> Clas
 
 
 def with_first_answers(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
-    """Let waits be for the first of several works; None where the work that released each wait is still the first."""
+    """Let waits be for the first of several tasks; None where the task that released each wait is still the first."""
     answers = first_answers(state.graph)
     first = taken(state, answers) if len(answers.end) else None
     if first is None or not len(first.end):
