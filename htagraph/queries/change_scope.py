@@ -161,7 +161,7 @@ def _inside_regions(graph: DependencyGraph, named: Mask, kinds: set[str]) -> Mas
 
 
 def _inside(graph: DependencyGraph, chosen: Mask) -> Mask:
-    """Return what is inside chosen activities, also what began in a later step than a chosen region of the same thread.
+    """Return the activities inside chosen activities, also across the end of the step in which a chosen region begins.
 
     In the tree, a step is the parent of operators of other threads that start during the step, even if a region that
     began in the step before encloses these operators. A change of the region changes these operators as well.
@@ -178,7 +178,7 @@ def _inside(graph: DependencyGraph, chosen: Mask) -> Mask:
 
 @once
 def _in_later_steps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return the activities whose parent is a step, while a region of their own thread encloses them."""
+    """Return the activities with a step as parent that a region of the same thread encloses."""
     acts = graph.activities
     is_step = np.append(acts.kind == ActivityKind.STEP, False)
     by_step = is_step[graph.tree.parent]
