@@ -16,6 +16,7 @@ from htagraph.core.arrays import distinct, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.parents import nearest
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
@@ -156,7 +157,33 @@ def _inside_regions(graph: DependencyGraph, named: Mask, kinds: set[str]) -> Mas
     if not kinds <= {each.label for each in REGIONS}:
         return np.zeros(len(named), np.bool_)
     regions = named & of_kinds(graph.activities.kind, REGIONS)
-    return graph.tree.inside(regions) if regions.any() else regions
+    return _inside(graph, regions) if regions.any() else regions
+
+
+def _inside(graph: DependencyGraph, chosen: Mask) -> Mask:
+    """Return the activities inside chosen activities, also across the end of the step in which a chosen region begins.
+
+    In the tree, a step is the parent of operators of other threads that start during the step, even if a region that
+    began in the step before encloses these operators. A change of the region changes these operators as well.
+    """
+    inside = graph.tree.inside(chosen)
+    begins_outside = _in_later_steps(graph)
+    if not chosen.any() or not len(begins_outside):
+        return inside
+    callers = graph.activities.parent[begins_outside]
+    enclosed = nearest(graph.activities.parent, chosen, callers) >= 0
+    adopted = marked(begins_outside[enclosed], len(chosen))
+    return inside | adopted | graph.tree.inside(adopted)
+
+
+@once
+def _in_later_steps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the activities with a step as parent that a region of the same thread encloses."""
+    acts = graph.activities
+    is_step = np.append(acts.kind == ActivityKind.STEP, False)
+    by_step = is_step[graph.tree.parent]
+    apart = (acts.parent >= 0) & (acts.parent != graph.tree.parent)
+    return np.flatnonzero(by_step & apart & ~acts.on_device)
 
 
 def _frames_of_operators(graph: DependencyGraph, named: Mask) -> Mask:
@@ -178,7 +205,7 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
     if op is None:
         return mask_of(graph, cast("Criteria", criteria))
     operators = mask_of(graph, {"name": op})
-    inside = operators | graph.tree.inside(operators)
+    inside = operators | _inside(graph, operators)
     inside |= asked_by(graph, inside)
     others = {key: value for key, value in criteria.items() if key != "op" and value is not None}
     return inside & mask_of(graph, cast("Criteria", others)) if others else inside

@@ -118,3 +118,17 @@ def test_what_meets_no_gap_is_an_error(graph_untraced: DependencyGraph) -> None:
     frames = [complete("python_function", "f", 0, 10), op("a", 0, 5), op("b", 5, 5)]
     with pytest.raises(SelectionError, match="kind='python' has that time"):
         untraced_gaps(load(frames), {})
+
+
+def test_a_region_of_another_thread_holds_what_it_encloses_in_the_next_step() -> None:
+    graph = load([
+        step(1, 0, 50), step(2, 50, 50),
+        annotation("forward", 40, 40, tid=7), op("early", 42, 4, tid=7), op("late", 60, 10, tid=7),
+        op("part", 62, 5, tid=7), op("behind", 85, 5, tid=7),
+    ])  # fmt: skip
+    assert _names(graph, op="forward") == ["early", "forward", "late", "part"]
+    assert _names(graph, op="late") == ["late", "part"]
+    assert _names(graph, op="forward", step=2) == ["late", "part"]
+    predicted = hg.what_if(graph).scale(factor=0.5, op="forward").run()
+    late = [graph.names[name] for name in graph.activities.name].index("late")
+    assert predicted.time[2 * late + 1] - predicted.time[2 * late] == 5_000
