@@ -124,7 +124,7 @@ class BestChanges:
         if self.how != "optimal":
             lines.append(f"Among the {self.among} compared, this is {self.how}.")
         elif self.among > len(rows):
-            lines.append(f"No other {count if together else 'change'} of the {self.among} compared {verb} more.")
+            lines.append(self._beyond(count if together else "change", verb))
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
@@ -134,6 +134,12 @@ class BestChanges:
         if COUNTS_ONCE in self.outcome.state.notes:
             lines.append("A time that several of these shorten counts once; the command shortens it more than once.")
         return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
+
+    def _beyond(self, count: str, verb: str) -> str:
+        """Return that the plan is the best one, among changes with a known way, and then among others."""
+        if len({row.is_known for row in self.proposed}) > 1:
+            return f"Changes for which a way is known stand first; no other code of the {self.among} adds more."
+        return f"No other {count} of the {self.among} compared {verb} more."
 
     def _without_change(self) -> list[str]:
         """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
@@ -204,7 +210,9 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     savings = savings_of(graph, [_offer(row) for row in proposed], is_whole=is_whole)
     steps = 1 if is_whole else steps
     job_ns = 1000 * head.makespan_us / max(steps, 1) if head else results.makespan_ns / max(steps, 1)
-    found = best_sets(savings, int(budget), job_ns)
+    known = {row.options for row in proposed if row.is_known}
+    first = [number for number, offer in enumerate(savings.changes) if offer.options in known]
+    found = best_sets(savings, int(budget), job_ns, first)
     chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
@@ -236,15 +244,15 @@ def offers_of(results: Results) -> list[Offer]:
 
 
 def _proposed(results: Results) -> list[ProposedChange]:
-    """Return the changes that a plan is chosen among: those for which a way is known; where there are none, all.
+    """Return the changes that a plan is chosen among, the first thing to do first.
 
-    What may gain nothing is left out where there is something else: a host that takes no time contains every change of
-    host code.
+    What may gain nothing is left out where a way is known for something else: a host that takes no time contains every
+    change of host code.
     """
     found = [row for row in changes_of(results) if row.change and row.gain]
-    known = [row for row in found if row.is_known and row.gain and row.gain.low_us > 0]
-    ways = [row for row in found if row.is_known]
-    return (known or ways or found)[:_MOST_CHANGES]
+    is_any_sure = any(row.is_known and row.gain and row.gain.low_us > 0 for row in found)
+    rows = [row for row in found if not is_any_sure or (row.gain and row.gain.low_us > 0)]
+    return rows[:_MOST_CHANGES]
 
 
 def _offer(row: ProposedChange) -> Offer:

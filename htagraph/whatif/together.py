@@ -12,7 +12,7 @@ of that graph; no set has two such changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -150,7 +150,9 @@ def savings_of(
 
     def bound(which: tuple[int, ...]) -> float:
         known = steps == 1 and not shares_links and min(which, default=count) >= count
-        spent = _lasts(graph, graph.time, graph, steps) - after(())  # of what the start takes, so much is no change's any more
+        spent = _lasts(graph, graph.time, graph, steps) - after(
+            ()
+        )  # of what the start takes, so much is no change's any more
         return sum(on_path[number - count] for number in which) + at_start - spent if known else float("inf")
 
     apart = set(combinations(range(count), 2))  # their order would matter
@@ -335,43 +337,73 @@ def _layers(shorter: Sequence[_Shorter]) -> tuple[Array, Array, Array]:
     return at[some], (amount - below)[some], mask[some]
 
 
-def best_sets(savings: Savings, budget: int, job_ns: float) -> list[Best]:
+def best_sets(savings: Savings, budget: int, job_ns: float, first: Collection[int] = ()) -> list[Best]:
     """Return the best set of each number of changes, from 1 to `budget`, as long as one more change saves more.
 
     All sets of a size are compared that may save more than the best one known, which begins with the best smaller set
     and the change that adds most. Where these are too many, this first set remains, and one change after the other is
-    exchanged for a better one; then `Best.possible` is more than `Best.saved`. The time of a usual step is `job_ns`.
+    exchanged for a better one; then `Best.possible` is more than `Best.saved`.
+
+    Args:
+        savings: what sets save.
+        budget: how many changes at most.
+        job_ns: the time of a usual step, or of the job, ns.
+        first: positions of changes that stand first: other changes are put beside the best set of these.
     """
+    everything = range(len(savings.changes))
     found: list[Best] = []
+    if first:
+        found = _best_sets(savings, budget, job_ns, found, _Pool(tuple(sorted(first)), ()))
+    kept = found[-1].changes if found else ()
+    others = tuple(number for number in everything if number not in kept)
+    found = _best_sets(savings, budget, job_ns, found, _Pool(others, kept))
+    return [best._replace(changes=_in_order(savings, best.changes)) for best in found]
+
+
+class _Pool(NamedTuple):
+    """The changes that sets are made of."""
+
+    free: tuple[int, ...]
+    """Positions of changes that a set may have."""
+    kept: tuple[int, ...]
+    """Positions of changes that each set has."""
+
+
+def _best_sets(savings: Savings, budget: int, job_ns: float, found: list[Best], pool: _Pool) -> list[Best]:
+    """Return best sets with larger ones behind them, of changes of a pool."""
+    found = list(found)
     compared = 0
-    for size in range(1, min(budget, len(savings.changes)) + 1):
-        start = _extended(savings, found[-1].changes if found else ())
-        sets = [each for each in combinations(range(len(savings.changes)), size) if savings.may_be(each)]
-        worth = [each for each in sets if savings.bound(each) > savings.of(start)]
+    for size in range(len(found) + 1, min(budget, len(pool.free) + len(pool.kept)) + 1):
+        start = _extended(savings, found[-1].changes if found else (), pool.free)
+        chosen = combinations(pool.free, size - len(pool.kept))
+        sets = [members for part in chosen if savings.may_be(members := tuple(sorted((*pool.kept, *part))))]
+        worth = [members for members in sets if savings.bound(members) > savings.of(start)]
         compared += len(worth)
         if compared <= _MOST_SETS:
             which = max([start, *worth], key=savings.of)
             possible = savings.of(which)
         else:
-            which = _exchanged(savings, start)
+            which = _exchanged(savings, start, pool)
             possible = max(savings.of(which), _possible(savings, size, job_ns))
         if savings.of(which) - (found[-1].saved if found else 0.0) <= _LEAST_SHARE * job_ns:
             break
         found.append(Best(which, savings.of(which), possible))
-    return [each._replace(changes=_in_order(savings, each.changes)) for each in found]
+    return found
 
 
-def _extended(savings: Savings, which: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a set with the change more that adds most; the same set where none can be added."""
-    others = [tuple(sorted((*which, each))) for each in range(len(savings.changes)) if each not in which]
+def _extended(savings: Savings, which: tuple[int, ...], free: Sequence[int]) -> tuple[int, ...]:
+    """Return a set with the free change more that adds most; the same set where none can be added."""
+    others = [tuple(sorted((*which, number))) for number in free if number not in which]
     return max(filter(savings.may_be, others), key=savings.of, default=which)
 
 
-def _exchanged(savings: Savings, which: tuple[int, ...]) -> tuple[int, ...]:
+def _exchanged(savings: Savings, which: tuple[int, ...], pool: _Pool) -> tuple[int, ...]:
     """Return a set in which no exchange of one change saves more."""
     while True:
-        smaller = [tuple(each for each in which if each != left) for left in which]
-        better = max((_extended(savings, each) for each in smaller), key=savings.of)
+        smaller = [
+            tuple(number for number in which if number != left) for left in which if left not in pool.kept
+        ]
+        better = max((_extended(savings, members, pool.free) for members in smaller), key=savings.of)
         if savings.of(better) <= savings.of(which):
             return which
         which = better

@@ -9,7 +9,8 @@ import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
-from htagraph.findings.finding import PREDICTS, saved_us
+from htagraph.findings.change import saved_us
+from htagraph.findings.finding import PREDICTS
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
