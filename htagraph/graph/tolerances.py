@@ -118,6 +118,8 @@ class Tolerances:
 
     often: int = SEVERAL
     """Occurrences that must agree, or that show a usual length or a spread: two may agree by chance."""
+    returns: int = 5
+    """Returns that a rank must show before their 5th percentile means anything."""
     proof: int = 6
     """Collectives from which on a fit proves something by itself."""
     for_drift: int = 30
