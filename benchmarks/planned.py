@@ -30,14 +30,15 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from htagraph.findings.plan import offers_of, plan_of
+from htagraph.findings.plan import offers_of
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.weights import State, initial
 from htagraph.simulate import REGIMES, simulate
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import Offer
+from htagraph.whatif.together import Best as FoundSet
+from htagraph.whatif.together import Offer, best_sets, savings_of
 
 SIZES = (1, 2, 3)
 """Numbers of changes. Chosen: three is the budget of a plan unless another one is asked for."""
@@ -157,15 +158,15 @@ def compared(graph: DependencyGraph, *, multiply: bool = False) -> pd.DataFrame:
     replays = Replays(results.warm_graph, offers, multiply=multiply)
     rows = []
     for size in SIZES:
-        found = sets[:size][-1] if sets else Best(0.0, ())
-        found_us = found.saved_ns / 1000
+        found = sets[:size][-1] if sets else FoundSet((), 0.0, 0.0)
+        found_us = found.saved / 1000
         best = replays.best(size)
         best_us = best.saved_ns / 1000
-        lost_percent = 100 * (best_us - plan.saved_us) / best_us if best_us > 0 else 0.0
+        lost_percent = 100 * (best_us - found_us) / best_us if best_us > 0 else 0.0
         rows.append({
-            "changes": size, "offers": len(replays.offers), "plan_us": plan.saved_us, "best_us": best_us,
+            "changes": size, "offers": len(replays.offers), "plan_us": found_us, "best_us": best_us,
             "lost_percent": lost_percent, "is_best": lost_percent <= TIE_PERCENT,
-            "plan": "; ".join(plan.changes["change"]), "best": "; ".join(best.offers),
+            "plan": "; ".join(savings.changes[number].name for number in found.changes), "best": "; ".join(best.offers),
         })  # fmt: skip
     return pd.DataFrame(rows)
 

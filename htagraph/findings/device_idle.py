@@ -27,7 +27,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.host_time import late_reason, while_loading
+from htagraph.queries.host_time import MANY, late_reason, while_loading
 
 __all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
 
@@ -259,7 +259,9 @@ def _host_reason(results: Results, rank: int) -> str:
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]
     in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
     most = bool(len(cause)) and float(in_graph.mean()) > MOST
-    return "graphs" if reason in ("launches", "few", "") and most else reason or "launches"
+    if reason in ("launches", "few", "") and most:
+        return "graphs"
+    return reason or ("launches" if len(cause) >= MANY else "few")
 
 
 def _words(claim: Claim) -> str:

@@ -400,9 +400,7 @@ def _extended(savings: Savings, which: tuple[int, ...], free: Sequence[int]) -> 
 def _exchanged(savings: Savings, which: tuple[int, ...], pool: _Pool) -> tuple[int, ...]:
     """Return a set in which no exchange of one change saves more."""
     while True:
-        smaller = [
-            tuple(number for number in which if number != left) for left in which if left not in pool.kept
-        ]
+        smaller = [tuple(number for number in which if number != left) for left in which if left not in pool.kept]
         better = max((_extended(savings, members, pool.free) for members in smaller), key=savings.of)
         if savings.of(better) <= savings.of(which):
             return which

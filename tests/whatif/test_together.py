@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.findings import plan as plan_module
+from htagraph.findings.plan import offers_of, plan_of
+from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.weights import State, initial
 from htagraph.simulate import Job, SlowRank, simulate
 from htagraph.whatif import together
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import COUNTS_ONCE, Offer, Savings, best_sets, outcome_of, savings_of
+from htagraph.whatif.together import COUNTS_ONCE, Offer, best_sets, outcome_of, savings_of
 from tests.reach import DATA, graph_of
 from tests.whatif.changes.made import Piece, jobs, made
 
@@ -66,16 +67,9 @@ def compared(graph: DependencyGraph, changes: list[Offer], start: State | None =
 
 def best_of(graph: DependencyGraph) -> None:
     """Check the plan of a job against every set of up to three of the changes that it is chosen among."""
-    seen = list[Savings]()
-
-    def noted(of: DependencyGraph, changes: list[Offer], start: State | None = None) -> Savings:
-        seen.append(savings_of(of, changes, start))
-        return seen[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_module, "savings_of", noted)
-        plan = hg.plan(graph)
-    compared(graph, list(seen[-1].changes))
+    results = Results(graph)
+    plan = plan_of(results)
+    compared(results.warm_graph, offers_of(results))
     assert plan.how == "optimal"
     assert plan.saved_us == pytest.approx(float(plan.curve["saved_us"].iloc[-1]), abs=0.001)
     assert plan.changes["adds_us"].sum() == pytest.approx(plan.saved_us, abs=0.001)
@@ -115,13 +109,25 @@ def test_a_part_of_a_whole_adds_nothing_to_it() -> None:
 
 
 def test_too_many_sets_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = graph_of(DATA / "demo")
-    exact = hg.plan(graph)
-    monkeypatch.setattr(together, "_MOST_SETS", 10)
-    greedy = hg.plan(graph)
+    results = Results(graph_of(DATA / "demo"))
+    exact = plan_of(results)
+    monkeypatch.setattr(together, "_MOST_SETS", 2)
+    greedy = plan_of(results)
     assert exact.how == "optimal" != greedy.how
     assert greedy.saved_us <= exact.saved_us <= greedy.curve["possible_us"].iloc[-1]
     assert "within" in greedy.sentences(["data/demo"])[1]
+
+
+def test_changes_that_stand_first_are_in_each_larger_set() -> None:
+    results = Results(graph_of(DATA / "demo"))
+    savings = savings_of(results.warm_graph, offers_of(results))
+    job_ns = results.makespan_ns / results.steps
+    for first in combinations(range(3), 2):
+        (one, *_, most) = best_sets(savings, 4, job_ns, first)
+        assert set(one.changes) <= set(first)
+        assert one.saved == max(savings.of((number,)) for number in first)
+        assert most.saved >= max(best.saved for best in best_sets(savings, 1, job_ns, first))
+        assert set(one.changes) <= set(most.changes)
 
 
 def test_a_change_that_adds_work_is_compared_too() -> None:
