@@ -109,7 +109,8 @@ class Change:
     @property
     def sentence(self) -> str:
         """What the change saves, as a sentence."""
-        interval = likely(self.gain).removeprefix("; ")
+        is_ceiling = self.gain.low_us <= 0 and self.gain.high_us <= self.gain.value_us  # "up to" says this interval
+        interval = "" if is_ceiling else likely(self.gain).removeprefix("; ")
         range_text = f" ({interval})" if interval else ""
         return f"{self.name[0].upper()}{self.name[1:]} {saves_text(self.gain)}{range_text}."
 

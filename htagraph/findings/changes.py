@@ -30,6 +30,8 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "ranked"]
 
+_NO_WAY = "Begin with the code that decides most."
+"""What to do where no way is known."""
 TABLE: Final = Table(
     "What to change, by what is surely gained",
     Col("change", "str", "what is done"),
@@ -73,7 +75,7 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """What to do, and what that gains, in words."""
-        return " ".join(spoken(self.action, self.change.sentence if self.change else ""))
+        return " ".join(spoken(self.action or _NO_WAY, self.change.sentence if self.change else ""))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.

@@ -114,8 +114,8 @@ _RANKED: Mapping[str, str] = {
     "stragglers": "Which rank makes the others wait, for how long, and why it is late.",
     "idle": "Why device streams are idle: idle time by cause, and the longest pauses.",
     "collectives": "How long ranks wait for each other in collectives, how long transfers take, at which bandwidth.",
-    "opportunities": "What to improve first: kernels, operators, ranks, process groups and host phases by the largest "
-    "possible gain, each replayed. Takes longer than the others.",
+    "opportunities": "What to change, the first thing to do first; and kernels, operators, ranks, process groups and "
+    "host phases by the largest possible gain, each replayed. Takes longer than the others.",
     "plan": "Which three changes save most together, and what each adds to the others: gains of single changes do not "
     "add up. Takes longer than the others.",
 }

@@ -339,9 +339,22 @@ class PageResults(Results):
 
 
 def findings_section(results: PageResults) -> Section:
-    """Return what the job's summary concludes, with evidence."""
+    """Return what to do first, and what the job's summary concludes, with evidence."""
     parts = [_shown(results, finding, claims) for finding, claims in stated(results.summary.claims)]
-    return Section("findings", "Findings", element("div", *parts))
+    return Section("findings", "Findings", element("div", *_first(results), *parts))
+
+
+def _first(results: PageResults) -> Iterator[Html]:
+    """Yield what to do first: the head of the list of changes, with the command that predicts it."""
+    first = results.summary.changes.first
+    if first is None:
+        return
+    (text,) = said_for(results.graph.traces.values(), [first.text])
+    parts: list[Html] = [element("p", element("b", "First: "), text)]
+    if first.change is not None:
+        command = element("code", first.change.command(results.words))
+        parts.append(element("p", element("span", "Try ", command), class_="try"))
+    yield element("div", *parts, class_="finding first")
 
 
 def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Evidence:
