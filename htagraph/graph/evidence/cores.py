@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from htagraph.core.shared_cores import CoreUsers, Dag, Shares
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Cores", "cores_of", "dag_of"]
+__all__ = ["Cores", "cores_of", "dag_of", "recorded_cores"]
 
 _PLENTY = 1 << 30
 """Cores of a host on which no thread waits for one. It is a mark: no result depends on its size."""
@@ -51,7 +51,8 @@ def cores_of(graph: DependencyGraph) -> Cores | None:
         return None
     threads, pause = _threads(graph)
     for host in range(len(threads.cores)):
-        threads.cores[host] = _most_at_once(*_at_work(graph, threads, host))
+        cores = recorded_cores(graph, threads.host == host)
+        threads.cores[host] = _most_at_once(*_at_work(graph, threads, host)) if cores is None else cores
     if (threads.cores == 0).all():
         return None
     from htagraph.core import shared_cores  # numba takes a moment to load
@@ -62,6 +63,23 @@ def cores_of(graph: DependencyGraph) -> Cores | None:
         return None
     threads.cores[~short] = _PLENTY
     return Cores(threads, shares if short.all() else shared_cores.taken(dag_of(graph), threads, pause, graph.time))
+
+
+def recorded_cores(graph: DependencyGraph, on_host: Mask) -> int | None:
+    """Return how many cores the ranks on a host may use in all; None where the file of a rank does not say.
+
+    Args:
+        graph: the graph of the recording.
+        on_host: the vertices whose threads run on the host.
+    """
+    ranks = np.unique(graph.activities.rank[np.flatnonzero(on_host) >> 1]).tolist()
+    cores: frozenset[int] = frozenset()
+    for rank in ranks:
+        trace = graph.traces.get(rank)
+        if trace is None or not trace.facts.cores:
+            return None
+        cores |= trace.facts.cores
+    return len(cores)
 
 
 def _were_short(graph: DependencyGraph, threads: CoreUsers, shares: Shares, host: int) -> bool:
