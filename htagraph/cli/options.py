@@ -262,7 +262,9 @@ OPTIONS: Mapping[str, Any] = {
     "simulate.steps": _option(int | None, min=1, help="Training steps."),
     "regime": _option(str, help="What bounds the job: gpu_bound, host_bound, communication_bound, straggler, …"),
     "events": _option(int | None, min=1000, help="Write about this many events instead."),
-    "settings": _option(list[str] | None, "--set", help="A Job field: backend=cupti, clock_offsets_us=[0,900]."),
+    "settings": _option(
+        list[str] | None, "--set", help="A Job field: backend=cupti, cores_per_host=2, clock_offsets_us=[0,900]."
+    ),
 }  # fmt: skip
 """Options and arguments of verbs by the name of the parameter, or by verb and parameter where verbs differ."""
 

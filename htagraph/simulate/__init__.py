@@ -12,6 +12,7 @@ together with the dependencies that really held (`Simulated.truth`).
 """
 
 from htagraph.simulate.codes import Category
+from htagraph.simulate.engine import CoreWait
 from htagraph.simulate.job import (
     REGIMES,
     Change,
@@ -33,8 +34,8 @@ from htagraph.simulate.simulated import RankEvents, Simulated, scale_job, simula
 from htagraph.simulate.truth import MOMENTS, Collective, Dependency, FileClock, Member, Step, Truth, read_truth
 
 __all__ = [
-    "MOMENTS", "REGIMES", "Category", "Change", "Collective", "Dependency", "Era", "FileClock", "Job", "Member",
-    "RankEvents", "RemoveKernels", "RemoveSync", "ScaleHost", "ScaleKernels", "ScaleLaunches", "ScaleLoader",
+    "MOMENTS", "REGIMES", "Category", "Change", "Collective", "CoreWait", "Dependency", "Era", "FileClock", "Job",
+    "Member", "RankEvents", "RemoveKernels", "RemoveSync", "ScaleHost", "ScaleKernels", "ScaleLaunches", "ScaleLoader",
     "ScaleNetwork", "ScaleOptimizer", "SetNetwork", "Simulated", "SlowRank", "Step", "Truth", "demo_job", "read_truth",
     "scale_job", "simulate", "write_stream",
 ]  # fmt: skip

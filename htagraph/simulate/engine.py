@@ -13,6 +13,15 @@ from htagraph.simulate.job import Job, JobGroup, RankPlace
 from htagraph.simulate.template import Instruction, Template
 
 
+class CoreWait(NamedTuple):
+    """A host thread that waited for a core, on the true clock."""
+
+    rank: int
+    step: int  # counted from 0; what follows the last step has its number plus one
+    ready_ns: int  # when the thread was ready
+    start_ns: int  # when it got a core
+
+
 class Executed(NamedTuple):
     """One rank's step, executed: true start and end, ns, of every event of its template."""
 
@@ -22,6 +31,7 @@ class Executed(NamedTuple):
     start: list[int]
     end: list[int]
     released: frozenset[int]  # instructions that do not block as they usually do
+    core_waits: list[CoreWait]
 
 
 @dataclass(slots=True, eq=False)

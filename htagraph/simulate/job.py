@@ -246,6 +246,9 @@ class Job(BaseModel):
     )
     end_spread_us: float = Field(1.5, ge=0, description="spread of the members' ends of one collective, µs")
     queue_depth: int = Field(1024, ge=1, description="queue length of a stream at which a launch blocks")
+    cores_per_host: int | None = Field(
+        None, ge=1, description="cores of a host for the host threads of its ranks; None: as many as needed"
+    )
     jitter: float = Field(0.03, ge=0, le=0.25, description="relative standard deviation of every duration")
     start_skew_us: float = Field(30.0, ge=0, description="largest difference of the ranks' first moments, µs")
     seed: int = Field(0, ge=0, description="seed of every draw")

@@ -11,10 +11,11 @@ when it is timed, so the job is run several times: the overlaps of each run give
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +24,21 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.simulate.codes import Category, DeviceWork, Purpose
+from htagraph.simulate.cores import grants, run_thread, schedule_of
 from htagraph.simulate.costs import Durations, Float, InstructionColumns, columns, draw, mix, uniform
 from htagraph.simulate.emit import Ints, RankFile, Suffix, sink, trace_name
-from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
+from htagraph.simulate.engine import (
+    Code,
+    CoreWait,
+    Executed,
+    Prepare,
+    RankState,
+    Run,
+    Simulation,
+    Stream,
+    advance,
+    compile_code,
+)
 from htagraph.simulate.formats import STYLES, Writer
 from htagraph.simulate.job import Job, JobGroup, RankPlace, places
 from htagraph.simulate.next_json import Dialect, in_next_dialect
@@ -98,7 +111,7 @@ class Simulated:
             FORMAT, job.model_dump(mode="json"), mean_step_ns(steps), steps,
             tuple(FileClock(r, job.offset_ns(r), job.drift(r) * 1e6, start) for r in range(job.ranks)),
             tuple(slow.model_dump(mode="json") for slow in job.slow_ranks), MOMENTS, tuple(inside + between),
-            tuple(made),
+            tuple(made), self._core_waits(),
         )  # fmt: skip
 
     @property
@@ -161,6 +174,10 @@ class Simulated:
 
     def _templates(self, place: RankPlace) -> list[Template]:
         return list({id(one.template): one.template for one in self.executed[place.rank]}.values())
+
+    def _core_waits(self) -> tuple[CoreWait, ...]:
+        steps = chain.from_iterable(self.executed.values())
+        return tuple(wait for executed in steps for wait in executed.core_waits)
 
     def _steps(self) -> tuple[Step, ...]:
         last = self.job.steps
@@ -333,19 +350,37 @@ def execute(job: Job, places: list[RankPlace], streams: int, prepare: Prepare) -
         state = RankState(place, engine, [], skew)
         state.streams = [Stream(state, [0] * job.queue_depth) for _ in range(streams)]
         engine.ranks.append(state)
-        engine.ready.append(state)
-    while engine.ready:
-        item = engine.ready.popleft()
-        owner = item if isinstance(item, RankState) else item.owner
-        if isinstance(item, RankState):
-            _proceed(item)
-        else:
-            advance(item)
-        yield from _complete(owner)
+    if job.cores_per_host is None:
+        engine.ready.extend(engine.ranks)
+        yield from _drain(engine, _proceed)
+    else:
+        yield from _execute_on_cores(engine, job.cores_per_host)
     stuck = [state.place.rank for state in engine.ranks if not state.finished or state.unfinished]
     if stuck:
         message = f"ranks {stuck} wait for collectives that other ranks never join: the programs do not match"
         raise RuntimeError(message)
+
+
+def _execute_on_cores(engine: Simulation, cores_per_host: int) -> Iterator[Executed]:
+    """Run ranks that share the cores of their hosts, and yield completed steps."""
+    for rank in engine.ranks:
+        _next_step(rank)
+    schedule = schedule_of(engine, cores_per_host)
+    for rank in grants(schedule):
+        engine.ready.append(rank)
+        yield from _drain(engine, lambda state: run_thread(schedule, state, _next_step))
+
+
+def _drain(engine: Simulation, proceed: Callable[[RankState], None]) -> Iterator[Executed]:
+    """Run hosts and streams until every one is blocked, and yield completed steps."""
+    while engine.ready:
+        item = engine.ready.popleft()
+        owner = item if isinstance(item, RankState) else item.owner
+        if isinstance(item, RankState):
+            proceed(item)
+        else:
+            advance(item)
+        yield from _complete(owner)
 
 
 def _complete(rank: RankState) -> Iterator[Executed]:
@@ -363,7 +398,7 @@ def _next_step(rank: RankState) -> bool:
     template, rank.code, rank.cost = rank.engine.prepare(rank.place.rank, rank.step)
     count = len(template.events)
     rank.start, rank.end = [0] * count, [0] * count
-    rank.run = Run(Executed(rank.place.rank, rank.step, template, rank.start, rank.end, rank.cost.released))
+    rank.run = Run(Executed(rank.place.rank, rank.step, template, rank.start, rank.end, rank.cost.released, []))
     rank.unfinished.append(rank.run)
     rank.position = 0
     return True

@@ -11,7 +11,7 @@ import msgspec
 
 from htagraph.simulate.codes import Category, Op
 from htagraph.simulate.emit import Ints
-from htagraph.simulate.engine import Executed, arrivals_awaited
+from htagraph.simulate.engine import CoreWait, Executed, arrivals_awaited
 from htagraph.simulate.job import Job, JobGroup, RankPlace
 from htagraph.simulate.template import NONE, Instruction
 
@@ -79,8 +79,8 @@ class FileClock(NamedTuple):
     start_ns: int  # what the file of an exact clock shows at true time 0
 
 
-class Truth(msgspec.Struct, frozen=True):
-    """Everything known about a simulated job: times, clocks, stragglers, dependencies, collectives."""
+class Truth(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything known about a simulated job: times, clocks, stragglers, dependencies, collectives, waits for cores."""
 
     format: str
     job: dict[str, Any]
@@ -91,6 +91,7 @@ class Truth(msgspec.Struct, frozen=True):
     moments: dict[str, tuple[str, str]]
     dependencies: tuple[Dependency, ...]
     collectives: tuple[Collective, ...]
+    core_waits: tuple[CoreWait, ...] = ()
 
 
 def read_truth(path: Path | str) -> Truth:
