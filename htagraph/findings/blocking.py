@@ -11,7 +11,7 @@ from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings import finding
-from htagraph.findings.change import Change, gain_of, less_text
+from htagraph.findings.change import PredictedChange, gain_of, less_text
 from htagraph.findings.finding import gain_in
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
@@ -40,7 +40,7 @@ def _when(results: Results) -> list[finding.Claim]:
         "computes": _computes(graph, place.criteria),
     }
     name = f"no waiting for the device in {finding.in_short(place.name)}"
-    change = Change(name, (f"--remove-sync={facts['target']}",), gain)
+    change = PredictedChange(name, (f"--remove-sync={facts['target']}",), gain)
     return [finding.saved_claim("blocking", place.name, change, facts)]
 
 

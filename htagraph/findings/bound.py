@@ -17,7 +17,7 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
-from htagraph.findings.change import Change, Gain, gain_of, likely, per_step, scenario_of
+from htagraph.findings.change import Gain, PredictedChange, gain_of, likely, per_step, scenario_of
 from htagraph.findings.finding import (
     PREDICTS,
     BarPart,
@@ -68,7 +68,7 @@ _GONE = {
 
 
 def loader_advice(batches: tuple[int, int]) -> str:
-    """Return what to do for a loader: a queue helps where workers are waited for in some batches, but not in all.
+    """Return the advice for a loader: a queue helps where workers are waited for in some batches, but not in all.
 
     Example:
         >>> loader_advice((3, 10)), loader_advice((10, 10)) == loader_advice((0, 0)) == LOADER_ADVICE
@@ -120,12 +120,12 @@ def _gain(results: Results, cause: str) -> Gain:
     return replace(gain, value_us=value_us, low_us=min(gain.low_us, value_us), high_us=max(gain.high_us, value_us))
 
 
-def _change(cause: str, gain: Gain | None, facts: Mapping[str, Any]) -> Change | None:
+def _change(cause: str, gain: Gain | None, facts: Mapping[str, Any]) -> PredictedChange | None:
     """Return the change without a cause that can be gone altogether; None for all else, and where it is not known."""
     if gain is None or gain.value_us <= 0 or cause not in _GONE or facts["absent"]:
         return None
     name = _GONE[cause].replace("loader", "source") if facts["source"] else _GONE[cause]
-    return Change(name, tuple(FREE[cause][1].split()), gain)
+    return PredictedChange(name, tuple(FREE[cause][1].split()), gain)
 
 
 def _largest_part(results: Results) -> str:

@@ -1,4 +1,4 @@
-"""A change that a finding proposes, and what it gains: a value, in the unit in which the job is judged."""
+"""A change that a finding proposes, and the gain of the change: values, over the steps that the job is judged by."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "Change",
     "Gain",
+    "PredictedChange",
     "gain_of",
     "gain_text",
     "gain_without_interval",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _MIN_SPREAD = 0.25
-"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
+"""Width of a gain's interval, relative to the gain; chosen: less does not change the advice, and every prediction has
 about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
 
 
@@ -48,7 +48,7 @@ about half of it. Doubled, intervals of a fourth to half of the gain are not sho
 class Gain:
     """How much shorter a job is with a change.
 
-    Times are sums over the usual steps of the job; of a job without usual steps they are those of the whole job.
+    Times are sums over the usual steps of the job; of a job without usual steps, times of the whole job.
 
     Example:
         >>> gain = Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=12_000.0)
@@ -57,7 +57,7 @@ class Gain:
     """
 
     value_us: float
-    """What the change saves by replay, µs."""
+    """The time saved by replay, µs."""
     low_us: float
     """The lower end of the 90 % interval, µs."""
     high_us: float
@@ -69,7 +69,7 @@ class Gain:
     mostly_in: int | None = None
     """The step of more than half of the saving; None for no step."""
     telling: str = ""
-    """Which recording would tell how much the change saves; empty where this one does."""
+    """A recording that would tell how much the change saves; empty where this recording tells."""
 
     @property
     def percent(self) -> float:
@@ -78,22 +78,22 @@ class Gain:
 
     @property
     def scope(self) -> str:
-        """What the times per step are of: ``"step"``, a usual one, or ``"job"``."""
+        """The unit of times per step: ``"step"``, a usual step, or ``"job"``."""
         return "step" if self.steps > 1 else "job"
 
     @property
     def per_step_us(self) -> float:
-        """What the change saves in a usual step, or in the job, µs."""
+        """The time saved in a usual step, or in the job, µs."""
         return per_step(self.value_us, self.steps)
 
 
 @dataclass(frozen=True)
-class Change:
-    """A change that can be predicted: what it does, how to ask for it, and what it gains.
+class PredictedChange:
+    """A change that can be predicted: a name, the options that ask for the prediction, and the gain.
 
     Example:
         >>> gain = Gain(3000.0, 3000.0, 3000.0, steps=2, makespan_us=12_000.0)
-        >>> change = Change("a data loader that keeps up", ("--free-dataloader",), gain)
+        >>> change = PredictedChange("a data loader that keeps up", ("--free-dataloader",), gain)
         >>> change.sentence
         'A data loader that keeps up saves 1.50 ms per step.'
         >>> change.command(["trace.json"])
@@ -101,26 +101,26 @@ class Change:
     """
 
     name: str
-    """What the change does, as a part of a sentence without a verb."""
+    """The job with the change, as a part of a sentence without a verb."""
     options: tuple[str, ...]
-    """The options of ``htagraph what-if`` that make the change."""
+    """The options of the command line that predict the change."""
     gain: Gain
 
     @property
     def sentence(self) -> str:
-        """What the change saves, as a sentence."""
+        """The gain of the change, as a sentence."""
         is_ceiling = self.gain.low_us <= 0 and self.gain.high_us <= self.gain.value_us  # "up to" says this interval
         interval = "" if is_ceiling else likely(self.gain).removeprefix("; ")
         range_text = f" ({interval})" if interval else ""
         return f"{self.name[0].upper()}{self.name[1:]} {saves_text(self.gain)}{range_text}."
 
     def command(self, inputs: Iterable[str]) -> str:
-        """Return the command that predicts the change; `inputs` are the words that choose what is read."""
+        """Return the command that predicts the change; `inputs` are the words that choose the traces."""
         return command_line("what-if", inputs, *self.options)
 
 
 def scenario_of(graph: DependencyGraph, options: Sequence[str]) -> Scenario:
-    """Return the scenario that options of ``htagraph what-if`` describe.
+    """Return the scenario that options of the command line describe.
 
     Raises:
         ChangeError: an option has a value that it does not read.
@@ -138,7 +138,7 @@ def scenario_of(graph: DependencyGraph, options: Sequence[str]) -> Scenario:
 
 
 def steps_of(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the changes of options of ``htagraph what-if``, in their order, each with its value; empty for none.
+    """Return the changes of options of the command line, in their order, each with its value; empty for none.
 
     Example:
         >>> steps_of(["--scale", "op=aten::mm:0.5", "--remove-sync=op=aten::item", "--free-dataloader"])
@@ -156,7 +156,7 @@ def steps_of(options: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def gain_of(outcome: Outcome, makespan_ns: int, steps: int) -> Gain:
-    """Return what a change gains by its replay.
+    """Return the gain of a change by replay.
 
     Args:
         outcome: the prediction.
@@ -177,7 +177,7 @@ def gain_of(outcome: Outcome, makespan_ns: int, steps: int) -> Gain:
 
 
 def gain_without_interval(value_us: float, makespan_ns: int, steps: int) -> Gain:
-    """Return a gain that is known to be this long, µs; the other arguments are those of `gain_of`."""
+    """Return a gain that is known to be this long, µs; the further arguments are as in `gain_of`."""
     return Gain(value_us, value_us, value_us, steps, makespan_ns / 1000)
 
 
@@ -188,21 +188,21 @@ def interval_us(outcome: Outcome) -> tuple[float, float]:
 
 
 def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
-    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that.
+    """Return the time that a change saves in the usual steps, or in the job, µs, and the interval of this time.
 
     No interval reaches beyond the time that the change takes away in these steps.
     """
-    us = usual_us(outcome)
-    low, high = interval_us(outcome)
+    value_us = usual_us(outcome)
+    low_us, high_us = interval_us(outcome)
     before = outcome.baseline
-    part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
-    taken = most_per_usual_steps(before, outcome.state)
-    most = min(duration_ns(before, before.time), taken) / 1000
-    return us, (min(us, low * part), max(us, min(high * part, most)))
+    usual_share = value_us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
+    taken_ns = most_per_usual_steps(before, outcome.state)
+    most_us = min(duration_ns(before, before.time), taken_ns) / 1000
+    return value_us, (min(value_us, low_us * usual_share), max(value_us, min(high_us * usual_share, most_us)))
 
 
 def telling_text(outcome: Outcome, us: float, interval: tuple[float, float]) -> str:
-    """Return which recording would tell how much a change saves; empty where the interval is no wider than that."""
+    """Return a recording that would tell how much a change saves; empty where the interval is no wider than the gain."""
     low, high = interval
     if high - low <= us:
         return ""
@@ -224,7 +224,7 @@ def most_saved_in(outcome: Outcome) -> int | None:
 
 
 def usual_us(outcome: Outcome) -> float:
-    """Return what a change saves of the recorded run, or of its usual steps, µs: at most the time that it takes there.
+    """Return the time that a change saves in the usual steps, or in the job, µs: at most the time taken away there.
 
     From end to end, a usual step may also be shorter by work of the step before it.
     """
@@ -246,7 +246,7 @@ def gain_text(gain: Gain) -> str:
 
 
 def likely(gain: Gain) -> str:
-    """Return the interval of a gain in words where it is wide, and the step of which most of the gain is.
+    """Return the interval of a gain in words where it is wide, and the step with most of the gain.
 
     Example:
         >>> likely(Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=9000.0))
@@ -263,7 +263,7 @@ def likely(gain: Gain) -> str:
 
 
 def is_sure(gain: Gain) -> bool:
-    """Return whether at least a part of a gain that is worth naming is sure; of others it is said "up to"."""
+    """Return whether at least a part of a gain that is worth naming is sure; an unsure gain is said with "up to"."""
     return gain.low_us >= _MIN_SPREAD * gain.value_us
 
 
@@ -274,5 +274,5 @@ def saves_text(gain: Gain) -> str:
 
 def less_text(gain: Gain) -> str:
     """Return how much less time the job would take, or a step where there are several."""
-    what = "a step" if gain.scope == "step" else "the job"
-    return f"{what} would take {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{likely(gain)})"
+    subject = "a step" if gain.scope == "step" else "the job"
+    return f"{subject} would take {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{likely(gain)})"

@@ -1,4 +1,4 @@
-"""The one list of what to change: what findings propose, each with its gain; what is surely gained most comes first.
+"""The one list of changes that findings propose, each with its gain; the largest sure gain comes first.
 
 `htagraph summary` begins with the head of this list, `htagraph opportunities` shows the list, `htagraph plan` chooses
 among its changes, and the page presets them.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.bound import BOUND
-from htagraph.findings.change import Change, Gain, gain_of, per_step, scenario_of
+from htagraph.findings.change import Gain, PredictedChange, gain_of, per_step, scenario_of
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.gain import GAIN, gaining
 from htagraph.findings.incomplete import INCOMPLETE
@@ -31,36 +31,36 @@ from htagraph.graph.tolerances import LIMITS
 __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "ranked"]
 
 _NO_WAY = "Begin with the code that decides most."
-"""What to do where no way is known."""
+"""The advice where no way is known."""
 TABLE: Final = Table(
     "What to change, by what is surely gained",
-    Col("change", "str", "what is done"),
+    Col("change", "str", "the job with the change"),
     Col("low_us", doc="lower end of the 90 % interval of the gain, by replay", heading="at least_us"),
     Col("gain_us", doc="how much shorter a usual step is, or the job where it has no usual steps"),
     Col("high_us", doc="upper end of the interval", heading="at most_us"),
     Col("gain_percent", doc="gain as a share of a usual step, or of the job"),
-    Col("scope", "str", '``"step"`` or ``"job"``: what the gain is of'),
+    Col("scope", "str", '``"step"`` or ``"job"``: the unit of the gain'),
     Col("is_known", "bool", "whether a way is known; else code would have to be written twice as fast"),
-    Col("action", "str", "what a person does for it; empty where no way is known"),
-    Col("options", "str", "the options of ``htagraph what-if`` that predict it; empty where none do"),
+    Col("action", "str", "the advice to a person; empty where no way is known"),
+    Col("options", "str", "the options of the command line that predict the change; empty where none do"),
     Col("finding", "str", "the finding that proposes it"),
 )
 
 
 @dataclass(frozen=True)
 class ProposedChange:
-    """What a finding proposes to do, with its gain."""
+    """A change that a finding proposes, with its gain."""
 
     finding: str
     """The name of the finding, one of `htagraph.findings.verdict.FINDINGS`."""
     about: str
     """The category, name, rank or cause that the finding is about."""
     action: str
-    """What a person does, in the imperative; empty where no way is known."""
+    """The advice to a person, in the imperative; empty where no way is known."""
     gain: Gain | None
-    """What is gained; None for recording again, which gains knowledge."""
-    change: Change | None = None
-    """The change that ``htagraph what-if`` predicts; None where it predicts none."""
+    """The gain; None for recording again."""
+    change: PredictedChange | None = None
+    """The change that can be predicted; None where no prediction exists."""
 
     @property
     def is_known(self) -> bool:
@@ -69,12 +69,12 @@ class ProposedChange:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of ``htagraph what-if`` that predict the change; none where these predict none."""
+        """The options of the command line that predict the change; none where no prediction exists."""
         return self.change.options if self.change else ()
 
     @property
     def text(self) -> str:
-        """What to do, and what that gains, in words."""
+        """The advice and the gain, in words."""
         return " ".join(spoken(self.action or _NO_WAY, self.change.sentence if self.change else ""))
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class ProposedChange:
 
 @dataclass(frozen=True)
 class ProposedChanges:
-    """The list of what to change, the first thing to do first."""
+    """The list of changes, the first thing to do first."""
 
     rows: tuple[ProposedChange, ...] = field(default=())
 
@@ -116,11 +116,11 @@ class ProposedChanges:
 
     @property
     def first(self) -> ProposedChange | None:
-        """What to do first; None where nothing is known to gain anything."""
+        """The first thing to do; None where nothing is known to gain anything."""
         return self.rows[0] if self.rows else None
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the list as a table; its columns are those of `htagraph.changes`."""
+        """Return the list as a table; the columns are listed at `htagraph.changes`."""
         rows = [
             {
                 "change": row.change.name if row.change else row.about,
@@ -142,9 +142,9 @@ class ProposedChanges:
 
 @described(TABLE)
 def changes(graph: DependencyGraph) -> ProposedChanges:
-    """Return what to change: what findings propose, each with its gain, what is surely gained most first.
+    """Return the changes that findings propose, each with its gain, the largest sure gain first.
 
-    What somebody knows how to do stands before code that would have to be written twice as fast.
+    Changes with a known way stand before code that would have to be written twice as fast.
 
     Args:
         graph: the job.
@@ -163,7 +163,7 @@ def changes(graph: DependencyGraph) -> ProposedChanges:
 
 
 def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact: bool = False) -> ProposedChanges:
-    """Return what `changes` does of a job of which some results, and all claims, may be known already.
+    """Return the list that `changes` makes, of a job whose results and claims may be known already.
 
     Args:
         results: the results of the job.
@@ -184,9 +184,9 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
 
 
 def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> ProposedChanges:
-    """Return what claims propose, and faster code beside it, each change once, the first thing to do first.
+    """Return the changes that claims propose, and faster code, each change once, the first thing to do first.
 
-    Where the recording lacks a part of the job, recording again is all that is proposed; but where devices compute
+    Where the recording lacks a part of the job, recording again is the only proposal; but where devices compute
     nearly all the time, a known remedy for kernels stands, whatever the host did.
     """
     sentences = stated(claims)
@@ -215,12 +215,12 @@ def _measured(results: Results, row: ProposedChange) -> ProposedChange:
 
 
 def _of_recording(finding: Finding, group: Sequence[Claim]) -> ProposedChange:
-    """Return that a job is to be recorded again, with what its recording lacks."""
+    """Return the proposal to record a job again, with the part that its recording lacks."""
     return ProposedChange(finding.name, group[0].about, finding.advice(*group), None)
 
 
 def _proposed(sentences: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[ProposedChange]:
-    """Yield what each claim proposes that gains time."""
+    """Yield the proposals of claims that gain time."""
     for finding, claims in sentences:
         for claim in claims:
             gain = claim.change.gain if claim.change else claim.gain
@@ -229,20 +229,30 @@ def _proposed(sentences: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[Prop
                 yield ProposedChange(finding.name, claim.about, action, gain, claim.change)
 
 
-def _order(row: ProposedChange, late: Sequence[Claim]) -> tuple[int, float, float]:
-    """Return the sort key of a row: known ways first, by what is surely gained.
+class _Place(NamedTuple):
+    """The place of a row in the list: rows are sorted by these."""
 
-    Code that would have to be faster comes last, by what is gained. Work of all ranks that a late rank's is a part of
-    counts by what it gains beyond that rank: what makes the rank late comes first.
+    group: int
+    sure_us: float
+    """The sure gain, negative."""
+    value_us: float
+    """The gain, negative."""
+
+
+def _order(row: ProposedChange, late: Sequence[Claim]) -> _Place:
+    """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain.
+
+    Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
+    rank is late comes first.
     """
     if row.gain is None:
-        return (0, 0.0, 0.0)
+        return _Place(0, 0.0, 0.0)
     beyond_us = sum(
         claim.change.gain.value_us for claim in late if claim.change and " ".join(row.options) == claim.facts["within"]
     )
     value_us = row.gain.value_us - beyond_us
     sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
-    return (1 if row.is_known else 2, -sure_us, -value_us)
+    return _Place(1 if row.is_known else 2, -sure_us, -value_us)
 
 
 def _computes(sentences: Sequence[tuple[Finding, list[Claim]]]) -> bool:

@@ -15,7 +15,7 @@ from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, LOADER_ADVICE, source_of
-from htagraph.findings.change import Change, Gain, gain_of, scenario_of
+from htagraph.findings.change import Gain, PredictedChange, gain_of, scenario_of
 from htagraph.findings.finding import JUDGES, NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
@@ -63,7 +63,7 @@ _HOST = {
         f"{_GRAPHS}, larger batches or fewer operators{{compile}}.",
     ),
 }
-"""Why the host is late, and what to do, by the reason."""
+"""Why the host is late, and the advice, by the reason."""
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
 }  # fmt: skip
@@ -178,7 +178,7 @@ def _when(results: Results) -> list[Claim]:
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
             loading = _loading(results, worst)
             facts |= loading
-            # what a host without operators does, and saves, is not known
+            # the work and savings of a host without operators are not known
             facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
@@ -191,7 +191,7 @@ def _when(results: Results) -> list[Claim]:
     return claims
 
 
-def _change_of_host(results: Results, *, is_loading: bool) -> Change | None:
+def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | None:
     """Return a host that takes no time, with the gain beyond changes that need no other program.
 
     No CUDA graph gains more. None where nothing is gained beyond these changes.
@@ -220,7 +220,7 @@ def _change_of_host(results: Results, *, is_loading: bool) -> Change | None:
         high_us=gain.high_us - beyond_us,
     )
     name = f"a host that takes no time{f' (beyond {and_list(beyond)})' if beyond else ''}"
-    return Change(name, ("--infinite-host",), left)
+    return PredictedChange(name, ("--infinite-host",), left)
 
 
 def _gain_of_host(results: Results) -> Gain:

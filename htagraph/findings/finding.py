@@ -13,7 +13,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_source_frame, sibling_names, without_address
-from htagraph.findings.change import Change, Gain
+from htagraph.findings.change import Gain, PredictedChange
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.graph.measures.ledger import Part
@@ -78,8 +78,8 @@ class Claim:
     rests_on: frozenset[RestsOn] = frozenset()
     """What makes it uncertain."""
     gain: Gain | None = None
-    """What is gained without what the claim is about; None where no replay says so."""
-    change: Change | None = None
+    """The gain without the subject of the claim; None where no replay says so."""
+    change: PredictedChange | None = None
     """The change that it proposes; None where none can be made as predicted."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further figures and names that its sentence gives."""
@@ -239,7 +239,8 @@ def of_activities(results: Results, activities: Sequence[int] | Array, caption: 
 
 def stretches(results: Results, chosen: Array) -> Rows:
     """Return the longest stretches of the critical path among the chosen segments, the longest first."""
-    graph, parts = results.graph, results.path.segments
+    graph = results.graph
+    parts = results.path.segments
     rows = np.flatnonzero(chosen)
     rows = rows[np.argsort(-parts.length[rows], kind="stable")][:MOST_ROWS]
     if not len(rows):
@@ -263,11 +264,11 @@ def gap_words(gap: int) -> str:
 def saved_claim(
     says: str,
     about: str,
-    change: Change,
+    change: PredictedChange,
     facts: dict[str, Any] | None = None,
     rows: tuple[int, ...] = (),
 ) -> Claim:
-    """Return the claim that something costs what the job gains by a change."""
+    """Return the claim that the job is shorter by a change."""
     gain = change.gain
     interval = (gain.low_us, gain.high_us)
     return Claim(says, about, gain.value_us, "us", interval, rows, gain=gain, change=change, facts=facts or {})

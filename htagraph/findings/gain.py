@@ -17,7 +17,7 @@ from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, is_data_loader, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
-from htagraph.findings.change import Change, gain_of, gain_without_interval, likely
+from htagraph.findings.change import PredictedChange, gain_of, gain_without_interval, likely
 from htagraph.findings.finding import (
     PREDICTS,
     Bar,
@@ -312,24 +312,24 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
     return Place(int(chosen[time.argmax()])) if len(chosen) and time.max() > 0 else None
 
 
-def proposed(claim: Claim) -> Change | None:
+def proposed(claim: Claim) -> PredictedChange | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
     facts = claim.facts
     if facts["started"] or facts["unknown"] or facts["around"]:  # nobody can halve first calls, or the unknown
         return None
     if facts["what"] == "straggler":
-        return Change(straggler_change(claim.about), ("--fix-straggler", "auto"), gain_in(claim))
+        return PredictedChange(straggler_change(claim.about), ("--fix-straggler", "auto"), gain_in(claim))
     if not facts["target"]:
         return None
     if facts["loader"]:
-        return Change(_LOADER, ("--free-dataloader",), gain_in(claim))
-    return Change(f"half the time of {gain_name(claim)}", ("--scale", f"{facts['target']}:0.5"), facts["half"])
+        return PredictedChange(_LOADER, ("--free-dataloader",), gain_in(claim))
+    return PredictedChange(f"half the time of {gain_name(claim)}", ("--scale", f"{facts['target']}:0.5"), facts["half"])
 
 
-def gaining(results: Results) -> Iterator[tuple[Change, str]]:
-    """Yield the changes of `rows_that_gain`, each with what to do: a loader that keeps up, and code that is faster.
+def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
+    """Yield the changes of `rows_that_gain`, each with the advice: a loader that keeps up, and code that is faster.
 
-    Regions around operators are left out: nobody can free all of them. Gains are those of `htagraph.opportunities`,
+    Regions around operators are left out: nobody can free a whole region. Gains are as in `htagraph.opportunities`,
     without an interval.
     """
     if PREDICTS & results.graph.ledger.lacks:
@@ -345,10 +345,10 @@ def gaining(results: Results) -> Iterator[tuple[Change, str]]:
         if gain.percent < MIN_PERCENT:
             continue
         if is_loader:
-            yield Change(_LOADER, ("--free-dataloader",), gain), loader_advice(results.bound.batches)
+            yield PredictedChange(_LOADER, ("--free-dataloader",), gain), loader_advice(results.bound.batches)
         else:
             words = gain_name(Claim("gain", name, 0.0, "us", facts={"what": row["what"]}))
-            yield Change(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain), ""
+            yield PredictedChange(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain), ""
 
 
 def _is_around_others(graph: DependencyGraph, name: str) -> bool:
@@ -360,7 +360,7 @@ def _is_around_others(graph: DependencyGraph, name: str) -> bool:
 
 
 def straggler_change(name: str) -> str:
-    """Return what a straggler is like its peers, given its name in `htagraph.opportunities`.
+    """Return the change of a straggler, given its name in `htagraph.opportunities`.
 
     Example:
         >>> straggler_change("rank 2 beyond its peers'")

@@ -10,7 +10,7 @@ from htagraph.analyses.interruptions import interruptions
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings import finding
-from htagraph.findings.change import Change, gain_of, less_text
+from htagraph.findings.change import PredictedChange, gain_of, less_text
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import plural, ranks_text, share_text
 from htagraph.findings.results import Results
@@ -70,7 +70,7 @@ def _when(results: Results) -> list[finding.Claim]:
     }
     rows = tuple(activity[longest].tolist())
     gain = gain_of(outcome, makespan, results.steps)
-    change = Change("host code that nothing interrupts", ("--no-interruptions",), gain)
+    change = PredictedChange("host code that nothing interrupts", ("--no-interruptions",), gain)
     return [finding.saved_claim("interrupted", "", change, facts, rows)]
 
 

@@ -110,7 +110,8 @@ class BestChanges:
         """Return what the plan says; `inputs` are the words that choose what is read."""
         if not len(self.changes):
             return ["No change that was compared saves anything.", *self._without_change()]
-        each, rows = " per step" if self.per_step else "", self.changes
+        unit = " per step" if self.per_step else ""
+        rows = self.changes
         low, high = (time_text(end) for end in self.interval_us)
         count = plural(len(rows), "change")
         share = share_text(float(self.curve["saved_percent"].iloc[-1]))
@@ -119,7 +120,7 @@ class BestChanges:
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
         together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
-        what = f"{'Apart from start-up, ' * self.without_start_up}{count} {verb}{together}{each}"
+        what = f"{'Apart from start-up, ' * self.without_start_up}{count} {verb}{together}{unit}"
         lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
         if self.how != "optimal":
             lines.append(f"Among the {self.among} compared, this is {self.how}.")
@@ -213,7 +214,7 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     known = {row.options for row in proposed if row.is_known}
     first = [number for number, offer in enumerate(savings.changes) if offer.options in known]
     found = best_sets(savings, int(budget), job_ns, first)
-    chosen = [savings.changes[each] for each in sorted(found[-1].changes)] if found else []
+    chosen = [savings.changes[number] for number in sorted(found[-1].changes)] if found else []
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
     ends = interval_us(outcome) if is_whole else saved_us(outcome)[1]
@@ -226,8 +227,8 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         _curve(savings, found, job_ns), saved, (low, high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
-        outcome, tuple(word for each in chosen for word in each.options),
-        tuple(row for row in proposed if row.options in {each.options for each in chosen}),
+        outcome, tuple(word for offer in chosen for word in offer.options),
+        tuple(row for row in proposed if row.options in {offer.options for offer in chosen}),
     )  # fmt: skip
 
 
@@ -249,9 +250,9 @@ def _proposed(results: Results) -> list[ProposedChange]:
     What may gain nothing is left out where a way is known for something else: a host that takes no time contains every
     change of host code.
     """
-    found = [row for row in changes_of(results) if row.change and row.gain]
-    is_any_sure = any(row.is_known and row.gain and row.gain.low_us > 0 for row in found)
-    rows = [row for row in found if not is_any_sure or (row.gain and row.gain.low_us > 0)]
+    rows = [row for row in changes_of(results) if row.change and row.gain]
+    is_any_sure = any(row.is_known and row.gain and row.gain.low_us > 0 for row in rows)
+    rows = [row for row in rows if not is_any_sure or (row.gain and row.gain.low_us > 0)]
     return rows[:_MOST_CHANGES]
 
 
@@ -269,11 +270,11 @@ def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:
     def of(some: Iterable[int]) -> float:
         return savings.of(tuple(sorted(some))) / 1000
 
-    rows = [savings.changes[each] for each in which]
+    rows = [savings.changes[number] for number in which]
     return TABLE.frame({
-        "change": [each.name for each in rows],
-        "options": [shlex.join(each.options) for each in rows],
-        "alone_us": [of([each]) for each in which],
+        "change": [offer.name for offer in rows],
+        "options": [shlex.join(offer.options) for offer in rows],
+        "alone_us": [of([number]) for number in which],
         "adds_us": [of(which[: at + 1]) - of(which[:at]) for at in range(len(which))],
         "adds_last_us": [of(which) - of([other for other in which if other != each]) for each in which],
     })  # fmt: skip

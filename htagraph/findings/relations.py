@@ -1,4 +1,4 @@
-"""What findings have to do with each other: which one stands in the place of another one, or takes its gain."""
+"""Relations of findings: a special claim stands in the place of a general claim, or has its gain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TAKES_GAIN", "TAKES_PLACE", "Relation", "gain_us", "related"]
 
 
 class Relation(NamedTuple):
-    """A claim of one finding changes what is said of a claim of another finding."""
+    """A claim of one finding changes the words of a claim of another finding."""
 
     special: str
     """The finding that says more."""
@@ -43,7 +43,7 @@ TAKES_PLACE = (
         "ranks of a pipeline wait for the slow stage",
     ),
 )
-"""The special claim stands, the general one is left out."""
+"""The special claim stands, the general claim is left out."""
 
 TAKES_GAIN = (
     Relation(
@@ -55,11 +55,11 @@ TAKES_GAIN = (
         "fewer transfers gain more than transfers that take no time",
     ),
 )
-"""The special claim has the gain and the advice, the general one is said without these."""
+"""The special claim has the gain and the advice, the general claim is said without gain and advice."""
 
 
 def gain_us(claim: Claim) -> float:
-    """Return what a claim says to gain, µs: by its change, or without what it is about; 0 for nothing."""
+    """Return the gain of a claim, µs: of its change, or without its subject; 0 for none."""
     gain = claim.change.gain if claim.change else claim.gain
     return gain.value_us if gain else 0.0
 
@@ -91,5 +91,5 @@ def _without_gain(claim: Claim) -> Claim:
 
 
 def _beside(claim: Claim) -> Claim:
-    """Return a claim that is said beside one that gains more."""
+    """Return a claim that is said beside a claim that gains more."""
     return replace(claim, facts={**claim.facts, "beside": True})

@@ -17,7 +17,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
-from htagraph.findings.change import Change, Gain, gain_of, interval_us, less_text, usual_us
+from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
@@ -293,7 +293,7 @@ def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield kernels that compute each element by itself, where those of one size follow each other on a stream."""
+    """Yield kernels that compute each element by itself, where kernels of one size follow each other on a stream."""
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     rows = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
@@ -435,7 +435,7 @@ def _when(results: Results) -> list[Claim]:
                     low_us, high_us = interval_us(outcome)
                     gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
                 if gain.percent >= MIN_PERCENT:
-                    change = Change(way.change, options, gain)
+                    change = PredictedChange(way.change, options, gain)
                     of_kind.append(saved_claim("remedy", kind, change, facts, shown))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from htagraph.findings.change import Change, gain_of, less_text
+from htagraph.findings.change import PredictedChange, gain_of, less_text
 from htagraph.findings.finding import MEASURES, Claim, Finding, gain_in
 from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
 from htagraph.findings.phrases import ranks_text, time_text
@@ -48,7 +48,7 @@ def _when(results: Results) -> list[Claim]:
     gain = gain_of(outcome, makespan, results.steps)
     about = ", ".join(map(str, stage.ranks))
     words = _scale_options(options)
-    change = Change("equal work in all stages", words, gain) if words else None
+    change = PredictedChange("equal work in all stages", words, gain) if words else None
     interval = (gain.low_us, gain.high_us)
     return [Claim("slow_stage", about, gain.value_us, "us", interval, gain=gain, change=change, facts=facts)]
 

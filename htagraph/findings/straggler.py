@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
-from htagraph.findings.change import Change, gain_of
+from htagraph.findings.change import PredictedChange, gain_of
 from htagraph.findings.finding import MEASURES, Claim, Finding, in_short
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
@@ -56,7 +56,9 @@ def _when(results: Results) -> list[Claim]:
     gain = gain_of(outcome, results.makespan_ns, results.steps)
     is_known = gain.percent >= MIN_PERCENT and not outcome.changes_unrecorded_host  # else another rank is as late
     about = str(slow.straggler)
-    change = Change(f"rank {about} as fast as its peers", ("--fix-straggler", "auto"), gain) if is_known else None
+    change = (
+        PredictedChange(f"rank {about} as fast as its peers", ("--fix-straggler", "auto"), gain) if is_known else None
+    )
     facts |= {"ranks": [slow.straggler], "within": FREE[free][1] if free else ""}
     share = float(row["share_percent"])
     rests_on = doubts_of(results)

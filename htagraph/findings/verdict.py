@@ -1,4 +1,4 @@
-"""The verdict on a job: all findings in the order of reading, and what a report says of them."""
+"""The verdict on a job: all findings in the order of reading, and their sentences in a report."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ ROWS: Final = Table(
 
 
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
-    """Return what findings claim of a job, each thing once.
+    """Return the claims of findings about a job, each thing once.
 
     What makes all else doubtful comes first, then what bounds the job and starts it, then what gains most, with advice
     before without; all that is no change follows, in the order of the findings.
@@ -116,18 +116,19 @@ def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
     """Return the sentences that claims make, each as its finding and the claims that it tells, in their order."""
     sentences = []
     for name, group in groupby(claims, key=lambda claim: claim.says):
-        finding, every = _BY_NAME[name], list(group)
-        sentences += [(finding, every)] if finding.is_list else [(finding, [claim]) for claim in every]
+        finding = _BY_NAME[name]
+        of_finding = list(group)
+        sentences += [(finding, of_finding)] if finding.is_list else [(finding, [claim]) for claim in of_finding]
     return sentences
 
 
 def sentences(claims: Iterable[Claim]) -> list[str]:
     """Return claims in words, at length, in their order, each with what to do about it, unless that was said before."""
-    every = stated(claims)
-    advice = [finding.advice(*group) for finding, group in every]
+    said = stated(claims)
+    advice = [finding.advice(*group) for finding, group in said]
     return [
         " ".join(spoken(finding.whole(*group), advice[at] if advice[at] not in advice[:at] else ""))
-        for at, (finding, group) in enumerate(every)
+        for at, (finding, group) in enumerate(said)
     ]
 
 

@@ -80,7 +80,7 @@ class Summary:
         step_text: How many steps take how long, in words, without earlier work, with the mean or range if it differs.
         device_use: how busy devices are, as a part of a sentence; empty without device work.
         graph: The job.
-        changes: What to change, the first thing to do first; see `htagraph.changes`.
+        changes: The list of changes, the first thing to do first; see `htagraph.changes`.
     """
 
     inputs: pd.DataFrame
@@ -117,7 +117,7 @@ class Summary:
         return figure(self.tables["temporal_breakdown"])
 
     def at_a_glance(self) -> str:
-        """Return what was recorded, in a line: ranks, devices, steps and time."""
+        """Return the extent of the recording, in a line: ranks, devices, steps and time."""
         read, size = len(self.inputs), int(self.inputs["world_size"].max()) if len(self.inputs) else 0
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
         devices = devices_in(self.inputs)

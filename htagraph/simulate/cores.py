@@ -48,12 +48,12 @@ class _RunningThread:
 
     has_core: bool = False
     blocks_ns: int | None = None
-    """When the thread gives its core away; None while no such moment is known."""
+    """When the thread gives its core away; None while no moment is known."""
 
 
 @dataclass(slots=True)
 class CoreSchedule:
-    """Which thread has a core of which host, and the events to come."""
+    """The threads that have a core of each host, and the events to come."""
 
     engine: Simulation
     hosts: list[_HostCores]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from htagraph.findings.change import Change, Gain
+from htagraph.findings.change import Gain, PredictedChange
 from htagraph.findings.finding import Claim, saved_claim
 from htagraph.findings.gain import proposed
 
@@ -62,7 +62,7 @@ def blocking(us: float, percent: float, steps: int = 0) -> Claim:
     """Return the claim that the job is shorter by some µs without the waits of an operator for the device."""
     facts = {"count": 3, "target": "op=aten::item", "frame": "", "computes": False}
     gain = gained(us, percent, steps)
-    change = Change("no waiting for the device in aten::item", ("--remove-sync=op=aten::item",), gain)
+    change = PredictedChange("no waiting for the device in aten::item", ("--remove-sync=op=aten::item",), gain)
     return saved_claim("blocking", "aten::item", change, facts)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from htagraph.findings.change import (
-    Change,
     Gain,
+    PredictedChange,
     gain_of,
     is_sure,
     less_text,
@@ -20,7 +20,7 @@ from tests.reach import DATA, graph_of
 
 
 def test_a_change_is_a_what_if_on_the_same_files() -> None:
-    change = Change("x", ("--scale", "a:0.5"), gained(1.0, 1.0))
+    change = PredictedChange("x", ("--scale", "a:0.5"), gained(1.0, 1.0))
     assert change.command(["my job"]) == "htagraph what-if 'my job' --scale a:0.5"
 
 

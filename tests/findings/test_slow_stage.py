@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.findings.change import Change
+from htagraph.findings.change import PredictedChange
 from htagraph.findings.changes import ranked
 from htagraph.findings.finding import saved_claim
 from htagraph.findings.results import Results
@@ -33,7 +33,7 @@ def test_what_equal_stages_gain_is_given_per_step_as_other_gains_are() -> None:
         "waited_us": 61_000.0,
     }  # fmt: skip
     gain = gained(138_100.0, 12.0, steps=10, interval=(135_000.0, 141_000.0))
-    change = Change("equal work in all stages", ("--scale", "rank=1:0.8"), gain)
+    change = PredictedChange("equal work in all stages", ("--scale", "rank=1:0.8"), gain)
     claim = saved_claim("slow_stage", "1", change, facts)
     assert SLOW_STAGE.short(claim) == (
         "The pipeline stage of rank 1 works 102.2 ms a step, the other 54.1 ms; the other waits 61.0 ms for it. With "

@@ -42,8 +42,8 @@ def path_sentences(
         moves = f"The path moves to another rank {plural(len(hops), 'time')}, where one rank waits for another"
         where = f"{moves}. To see why: {command_line('stragglers', inputs)}"
     lines = verdict.sentences(sorted(claims, key=lambda claim: claim.says != BOUND.name))
-    at = sum(claim.says == BOUND.name for claim in claims)
-    return [*lines[:at], *([where] if len(path.graph.ranks) > 1 else []), *lines[at:], *tried(first, inputs)]
+    bounds = sum(claim.says == BOUND.name for claim in claims)
+    return [*lines[:bounds], *([where] if len(path.graph.ranks) > 1 else []), *lines[bounds:], *tried(first, inputs)]
 
 
 def opportunities_sentences(claims: Sequence[Claim], found: ProposedChanges, inputs: Sequence[str]) -> list[str]:
@@ -58,5 +58,5 @@ def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
     """Return what to do first, and the command that predicts it."""
     if first is None:
         return []
-    command = f" {first.change.command(inputs)}" if first.change else ""
-    return [f"First: {first.text}{command}"]
+    said = f"First: {first.text}"
+    return [f"{said} {first.change.command(inputs)}" if first.change else said]

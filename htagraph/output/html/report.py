@@ -23,7 +23,7 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import short_name
-from htagraph.findings.change import Change
+from htagraph.findings.change import PredictedChange
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place
 from htagraph.findings.incomplete import is_judged
@@ -339,13 +339,13 @@ class PageResults(Results):
 
 
 def findings_section(results: PageResults) -> Section:
-    """Return what to do first, and what the job's summary concludes, with evidence."""
+    """Return the first thing to do, and the conclusions of the job's summary, with evidence."""
     parts = [_shown(results, finding, claims) for finding, claims in stated(results.summary.claims)]
     return Section("findings", "Findings", element("div", *_first(results), *parts))
 
 
 def _first(results: PageResults) -> Iterator[Html]:
-    """Yield what to do first: the head of the list of changes, with the command that predicts it."""
+    """Yield the first thing to do: the head of the list of changes, with the command that predicts it."""
     first = results.summary.changes.first
     if first is None:
         return
@@ -377,7 +377,7 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     said = said_for(results.graph.traces.values(), sentences(claims))
     parts: list[Html] = [element("p", sentence) for sentence in said]
     parts += [element("div", chart, table, class_="columns")] if chart or table else []
-    rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
+    rests = " and ".join(sorted({doubt.value for claim in claims for doubt in claim.rests_on}))
     if rests and not finding.is_caution:
         parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
     tries = list(_tries(results, evidence, next((claim.change for claim in claims if claim.change), None)))
@@ -386,7 +386,7 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     return element("div", *parts, class_=f"finding{' doubt' if finding.is_caution else ''}")
 
 
-def _tries(results: PageResults, evidence: Evidence, change: Change | None) -> Iterator[Html]:
+def _tries(results: PageResults, evidence: Evidence, change: PredictedChange | None) -> Iterator[Html]:
     """Yield what to try, the slider that has it too, and where it is in the timeline."""
     command = ("what-if", *change.options) if change else evidence.command
     if command:
