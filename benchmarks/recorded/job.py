@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +26,9 @@ WARM_UP = 2
 
 RECORDED = 10
 """Steps that are recorded. Chosen: enough that the mean without the first and last is steady; files grow with it."""
+
+SETTINGS_KEY = "htagraph_profile"
+"""Key in the trace under which a recording says how it was made: as in `htagraph.profile`, which is not needed here."""
 
 _LIBRARY = torch.library.Library("timed", "DEF")
 _DEFINED: set[str] = set()
@@ -158,6 +163,8 @@ class Job:
         if self.ranks > 1:
             dist.barrier()
         with self.profiler() as profiler:
+            if profiler:
+                profiler.preset_metadata_json(SETTINGS_KEY, json.dumps({"cores": sorted(os.sched_getaffinity(0))}))
             for step in range(WARM_UP + RECORDED):
                 if self.get("align") and step == WARM_UP:  # profilers do not start at one time
                     dist.barrier()

@@ -44,8 +44,6 @@
 | drifting4_network_16x | ranks | a random peer | `isend` and `irecv`, awaited one step later | no | free |
 | drifting4_slow_rank_fixed | ranks | a random peer | the same | yes | free |
 | staleness3_slow_rank_half | ranks | the slowest rank | keys of a `TCPStore`, one step late | yes | free |
-| token3_write_half | ranks | the rank before | a token by `send` and `recv` | yes | free |
-| token3_compute_third | ranks | the rank before | a token: no gain | no: this binds | free |
 | memoryring2_produce_half | rank 1 | rank 0 | a ring in shared memory, polled | yes | free |
 | memoryring2_consume_quarter | rank 0 | rank 1 | the same ring, which was full | yes; the other way in B | free |
 | mailbox3_answer_half | ranks | rank 0, for others too | `multiprocessing.connection.wait` | yes | free |
@@ -257,13 +255,6 @@ SECOND_GRID_PAIRS = {
         "second_grid_peers.bounded_staleness", {**THREE, "bound": 1, "train_ms": 20, "slow": {"2": 2.6}},
         {"slow": {"2": 1.3}}, "the slowest of three ranks, which others lead by at most one step, takes half",
         scale(0.5, op="timed::train", rank=2), "timed::train", {"straggler": 2}),
-    "token3_write_half": Pair(
-        "second_grid_peers.token", {**THREE, "compute_ms": 18, "write_ms": 17}, {"write_ms": 8.5},
-        "writes of three ranks, in turn by a token, take half", scale(0.5, op="timed::write"), "timed::write"),
-    "token3_compute_third": Pair(
-        "second_grid_peers.token", {**THREE, "compute_ms": 24, "write_ms": 16}, {"compute_ms": 8},
-        "computing takes a third, but writes in turn by a token bind: no gain", scale(1 / 3, op="timed::compute"),
-        "timed::compute|c10d::*|gloo:*"),
     "memoryring2_produce_half": Pair(
         "second_grid_peers.memory_ring", {"ranks": 2, **ALIGN, "slots": 3, "produce_ms": 44, "consume_ms": 26},
         {"produce_ms": 22}, "rank 0 fills slots of a ring in shared memory in half the time; then rank 1 binds",

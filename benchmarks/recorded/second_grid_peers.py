@@ -1,4 +1,4 @@
-"""Jobs whose ranks meet by no collective: bounds on staleness, tokens, rings in memory, mailboxes, calls in batches.
+"""Jobs whose ranks meet by no collective: bounds on staleness, rings in memory, mailboxes, calls in batches.
 
 Operators sleep, or multiply matrices where settings say `computes`.
 """
@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import rpc
 
-from benchmarks.recorded.job import RECORDED, WARM_UP, Job
+from benchmarks.recorded.job import Job
 from benchmarks.recorded.mechanisms import PORT
 
 POLL_S = 0.0005
@@ -34,25 +34,6 @@ def bounded_staleness(job: Job) -> None:
         if step >= job["bound"]:
             store.wait([f"{rank}/{step - job['bound']}" for rank in range(job.ranks)])
     dist.barrier()
-
-
-def token(job: Job) -> None:
-    """Ranks compute at once but write in turn: the one with the token writes and sends the token to the next."""
-    x, pass_on = torch.zeros(4, 32), torch.zeros(1)
-    compute, write = job.operator("compute"), job.operator("write")
-    before, after = (job.rank - 1) % job.ranks, (job.rank + 1) % job.ranks
-    sent: dist.Work | None = None
-    for step in job.steps():
-        compute(x, job["compute_ms"] * job.factor(step))
-        if step or job.rank:
-            dist.recv(pass_on, before)
-        write(x, job["write_ms"])
-        if sent is not None:
-            sent.wait()
-        if after or step < WARM_UP + RECORDED - 1:
-            sent = dist.isend(torch.zeros(1), after)
-    if sent is not None:
-        sent.wait()
 
 
 def memory_ring(job: Job) -> None:

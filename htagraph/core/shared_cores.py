@@ -71,7 +71,7 @@ class Shares(NamedTuple):
     """The thread's own pause before it asks for a core."""
     wait: Array
     """How long it waited for a core."""
-    rest: Array
+    wake: Array
     """How long after it got a core the moment came."""
     without: Array
     """Which ones went on though no core was free."""
@@ -213,10 +213,10 @@ def _ready(vertex: int, dag: Dag, threads: CoreUsers, shares: Shares, run: _Unde
         heapq.heappush(events, (np.int64(best + pause), np.int64(_ASKS), place))
         return
     if len(run.recorded):
-        shares.rest[vertex] = dag.gap[vertex] - pause
+        shares.wake[vertex] = dag.gap[vertex] - pause
     else:
-        run.gap[vertex] = pause + shares.rest[vertex]
-    heapq.heappush(events, (np.int64(best + pause + shares.rest[vertex]), np.int64(_HAPPENS), place))
+        run.gap[vertex] = pause + shares.wake[vertex]
+    heapq.heappush(events, (np.int64(best + pause + shares.wake[vertex]), np.int64(_HAPPENS), place))
 
 
 @njit(no_cpython_wrapper=True)
@@ -301,16 +301,16 @@ def _get(now: int, vertex: int, threads: CoreUsers, shares: Shares, run: _UnderW
             break
     waited = now - run.asked[vertex]
     if len(run.recorded) == 0:
-        run.gap[vertex] = shares.pause[vertex] + waited + shares.rest[vertex]
+        run.gap[vertex] = shares.pause[vertex] + waited + shares.wake[vertex]
     elif shares.without[vertex]:
-        shares.rest[vertex] = waited
+        shares.wake[vertex] = waited
     elif run.busy[host] < threads.cores[host] and run.recorded[vertex] == now:  # nobody made it wait
         shares.pause[vertex] += waited
     else:
         shares.wait[vertex] = waited
-        shares.rest[vertex] = run.recorded[vertex] - now
+        shares.wake[vertex] = run.recorded[vertex] - now
     run.busy[host] += 1
-    happens = now + shares.rest[vertex] * (not shares.without[vertex] or len(run.recorded) == 0)
+    happens = now + shares.wake[vertex] * (not shares.without[vertex] or len(run.recorded) == 0)
     heapq.heappush(events, (np.int64(happens), np.int64(_HAPPENS), np.int64(threads.place[vertex])))
 
 

@@ -1,4 +1,4 @@
-"""What bounds the job cannot be said: a path was recorded, and the recording does not show which cause decides."""
+"""The bound of the job cannot be said: a path was recorded, and the recording does not show which cause decides."""
 
 from __future__ import annotations
 

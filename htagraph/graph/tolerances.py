@@ -1,7 +1,7 @@
 """What counts as simultaneous, long, regular or proven in a recording, and how sure each kind of evidence is.
 
 Everything that estimates clocks, matches collectives and infers waits compares times with these. No conclusion hangs on
-one of them: `tests/laws/test_sensitivity.py` halves and doubles them.
+one limit: `tests/laws/test_sensitivity.py` halves and doubles them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Tolerances:
     ends 20 to 70 µs after the host went on."""
 
     own_call_ns: int = 3_000
-    """What a blocking call takes without waiting: cudaStreamSynchronize with nothing pending takes 2 to 4 µs."""
+    """Time of a blocking call without waiting: cudaStreamSynchronize with nothing pending takes 2 to 4 µs."""
     jitter_ns: int = 10_000
     """By how much the times of calls on a host vary."""
     usual_return_ns: int = 20_000
@@ -83,7 +83,7 @@ class Tolerances:
     ms before another one gets the core. Measured: gloo wakes its caller up to 4 ms before its record ends."""
 
     damaged: float = 0.01
-    """Share of records that may contradict what is true: damaged ones. A wrong inference contradicts far more."""
+    """Share of records that may contradict the truth: damaged records. A wrong inference contradicts far more."""
     nearly_all: float = 0.9
     """Share of the occurrences that must agree: the first and the last one of a recording may differ."""
     typical: float = 0.8
@@ -118,12 +118,14 @@ class Tolerances:
 
     often: int = SEVERAL
     """Occurrences that must agree, or that show a usual length or a spread: two may agree by chance."""
+    returns: int = 5
+    """Returns that a rank must show before their 5th percentile means anything."""
     proof: int = 6
     """Collectives from which on a fit proves something by itself."""
     for_drift: int = 30
     """Collectives that every rank needs before drift is estimated: fewer do not tell it from noise."""
     queue: int = 16
-    """The shortest queue of a stream, in kernels and copies, that is believed: those of CUDA and ROCm hold 1024."""
+    """The shortest queue of a stream, in kernels and copies, that is believed: queues of CUDA and ROCm hold 1024."""
     ahead: int = 2
     """Batches that a loader's worker prepares ahead: PyTorch's default `prefetch_factor`."""
     few: int = 8
@@ -144,7 +146,7 @@ class Tolerances:
     places: int = 256
     """Places of two sequences that are compared under each shift; for time."""
     track_neighbours: int = 6
-    """Sequences that each one is compared with in large pools, those that run most parallel; for time."""
+    """In large pools, each sequence is compared with so many sequences, the most parallel; for time."""
     host_ranks: int = 64
     """Ranks of a host up to which each pair is compared for time: hosts have up to 16 devices, racks 72."""
     host_neighbours: int = 2

@@ -1,7 +1,7 @@
-"""State: the weights of a graph under change, and what changes share: which lags and gaps are the time of what.
+"""State: the weights of a graph under change, and what changes share: whose time each lag and gap is.
 
 A change is a function from a state to a new state. It writes to nothing that it is given, and replays nothing. Of the
-time of communication, what is waiting and not transfer stays as it is (`waiting`).
+time of communication, the waiting, which is no transfer, stays as it is (`waiting`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NEVER = -(1 << 60)
 Chosen: minus 36 years, so that no moment that it leads to can be the latest, and sums of a moment (ns since 1970)
 and a few of it stay within int64. It is a mark: no result depends on its size."""
 _FEW = 8
-"""The edges of one in so many activities, or fewer, are found by owner; those of more by a look at each edge. Chosen:
+"""The edges of one in so many activities, or fewer, are found by owner; edges of more by a look at each edge. Chosen:
 then both take about as long. It changes times only."""
 _OWN_SHARES = ("all_to_all", "send_recv")
 """Operations in which each member receives a message of its own, so that their ends differ by message."""
@@ -78,7 +78,7 @@ class Jitter:
     runs: int
     """How many runs are drawn."""
     seed: int
-    """Of the random numbers; the same seed draws the same ones."""
+    """Of the random numbers; the same seed draws the same numbers."""
 
 
 class Unsure(NamedTuple):
@@ -251,7 +251,7 @@ def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.N
 
 
 def entries_of(offsets: Array, entries: Array, keys: Array) -> npt.NDArray[np.int64]:
-    """Return the entries of some keys, where those of each key begin at its offset."""
+    """Return the entries of some keys, where the entries of each key begin at its offset."""
     return entries[spread(offsets[keys], offsets[keys + 1])[1]].astype(np.int64)
 
 
@@ -319,7 +319,7 @@ def taken_away(state: State, time: OwnTime) -> OwnTime:
 
 
 def _times(value: Array, factor: Array) -> Array:
-    """Return values multiplied and rounded; negative ones, where clocks disagree, stay as they are."""
+    """Return values multiplied and rounded; negative values, where clocks disagree, stay as they are."""
     return np.where(value > 0, np.rint(value * factor), value).astype(np.int64)
 
 

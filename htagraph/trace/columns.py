@@ -406,6 +406,14 @@ class Facts:
     """All that the file says beside its events, in its own words; graphs do not keep it."""
 
     @property
+    def cores(self) -> frozenset[int]:
+        """The cores that the process could use, by the numbers of its host; none if the file does not say."""
+        numbers = self.settings.get("cores")
+        if isinstance(numbers, list) and all(type(number) is int for number in numbers):
+            return frozenset(numbers)
+        return frozenset()
+
+    @property
     def origin_ns(self) -> int:
         """What is added to times as in the file, ns."""
         return self.base_ns or 0

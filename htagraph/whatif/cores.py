@@ -14,7 +14,7 @@ __all__ = ["with_cores"]
 
 
 def with_cores(state: State) -> State:
-    """Return the state with the waits for cores that follow from the work that overlaps in the predicted schedule."""
+    """Return a state with the waits for cores that follow from work that overlaps in the predicted schedule."""
     graph = state.graph
     shortage = cores_of(graph)
     is_recorded = state.lag is graph.edges.lag and state.gap is graph.gap and state.head is graph.time
@@ -28,16 +28,26 @@ def with_cores(state: State) -> State:
     if len(changed):
         recorded_gap = np.maximum(graph.gap[changed], 1)
         factor = np.maximum(state.gap[changed], 0) / recorded_gap
-        pause = _scaled(shares.pause, changed, factor)
-        rest = _scaled(shares.rest, changed, factor)
-        shares = shares._replace(pause=pause, rest=rest)
+        shares = shares._replace(
+            pause=_scaled(shares.pause, changed, factor),
+            wake=_scaled(shares.wake, changed, factor),
+        )
     dag = dag_of(graph, state.lag, state.gap, state.head)
     gap = shared_cores.shared(dag, shortage.threads, shares)
     return replace(state, gap=gap)
 
 
 def _scaled(share: Array, vertices: Array, factor: Array) -> Array:
-    """Return the shares of all gaps, those of some vertices multiplied."""
+    """Return the shares of all gaps, with a factor for each changed vertex.
+
+    Args:
+        share: the share of each gap, ns.
+        vertices: the changed vertices.
+        factor: by how much the share of each changed vertex is multiplied.
+
+    Returns:
+        The new shares, ns.
+    """
     scaled = share.copy()
     scaled[vertices] = np.rint(scaled[vertices] * factor)
     return scaled

@@ -31,7 +31,7 @@ _FLOORS_NS = (2_000, 7_000)
 kernels of traces; the median of NeuSight's operators that compute nothing (6 to 12 µs). Doubled, kernels of 4 µs are
 no faster on any device."""
 _REACHES = (0.8, 0.86)
-"""Shares of the peak on matrix units, and of the memory's bandwidth, that devices reach of which nobody published more.
+"""Shares of the peak on matrix units, and of the memory's bandwidth, of devices without other published figures.
 Source: medians of `PEAKS`. It cannot be doubled; with a half, such devices are half as fast."""
 _AMD = (0.71, 0.80)
 """Shares of the peak in 32 bits, and of the memory's bandwidth, of AMD's devices of which nobody published more.
@@ -47,7 +47,7 @@ vendor, for products whose operations are not known, and for boards that their p
 are cool. Chosen: the spread of shares in `PEAKS`, of operations and of bandwidth; how far models on MI100 and NVIDIA's
 devices are off; the tail of small products; how much equal products on T4 differ. Doubled, such intervals are wider."""
 _LIMITED = 0.6
-"""The share of the 32-bit peak below which its power limits a board. Chosen: between P4, T4 and L4, and all others with
+"""The share of the 32-bit peak below which its power limits a board. Chosen: between P4, T4 and L4, and all boards with
 a published share. It cannot be doubled; at 0.7, Ada counts as limited."""
 
 PRECISIONS = tuple(SIZES)
@@ -56,7 +56,7 @@ PRECISIONS = tuple(SIZES)
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """What some kernels compute and move, as recorded on one device."""
+    """The operations, bytes and times of kernels, as recorded on one device."""
 
     time_ns: npt.NDArray[np.float64]
     """Recorded times."""
@@ -106,8 +106,8 @@ def instead(precision: str, device: str) -> str:
 def ratios(kernels: Kernels, recorded: str, device: str) -> Ratios:
     """Return how long kernels take on one device over their time on another one.
 
-    Where the type of a product, or what bounds a kernel, is not known, the ratio is the geometric mean of those that
-    are possible, and the interval holds all of them.
+    Where the type of a product, or the bound of a kernel, is not known, the ratio is the geometric mean of the
+    ratios that are possible, and the interval holds all these ratios.
     """
     possible = _by_precision(kernels, recorded, device)
     moved = _times(kernels, recorded, device, np.zeros(len(kernels.time_ns), np.bool_), kernels.precision)
@@ -132,7 +132,7 @@ def _by_precision(kernels: Kernels, recorded: str, device: str) -> Array:
 def _times(kernels: Kernels, recorded: str, device: str, product: Array, precision: Array) -> Array:
     """Return the modelled time on a device over that on the recorded one.
 
-    Work that is not known, or more than the recorded time allows, is what the recorded time allows.
+    Work that is not known, or more than the recorded time allows, is as much as the recorded time allows.
     """
     floor = np.where(kernels.alone, _FLOORS_NS[1], _FLOORS_NS[0])
     left = np.maximum(kernels.time_ns - floor, 0)

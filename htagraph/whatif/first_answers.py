@@ -1,6 +1,6 @@
 """Waits for the first of several answers: hedged requests, `wait(FIRST_COMPLETED)`, the first of `as_completed`.
 
-Such a wait is released by a minimum, and a longest path has none. A thread hands out several tasks between two of its
+The wait is released by a minimum, and a longest path has none. A thread hands out several tasks between two of its
 waits, goes on with the end of one task, and never waits for another task that was still running then. The thread may
 have waited for the first end of the two, or for the one task alone: the recording fits both, so that the minimum is
 a reading, and no fact. A task that ended before the releasing one, and released nothing, refutes the minimum.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Mask, coded
+from htagraph.core.arrays import Array, Mask, coded, inverse_of, marked, run_starts
 from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
@@ -42,7 +42,30 @@ class FirstAnswers(NamedTuple):
 
     def take(self, rows: Array) -> FirstAnswers:
         """Return the given rows."""
-        return FirstAnswers(self.end[rows], self.wait[rows], self.released_by[rows])
+        return FirstAnswers(
+            self.end[rows],
+            self.wait[rows],
+            self.released_by[rows],
+        )
+
+
+class _Passes(NamedTuple):
+    """Inferred edges from one host thread to another: a task is handed out, or its end lets a thread go on."""
+
+    edge: Array
+    """The edges."""
+    source: Array
+    """The vertex that each edge leaves."""
+    target: Array
+    """The vertex that each edge enters."""
+
+    def take(self, rows: Array) -> _Passes:
+        """Return the given rows."""
+        return _Passes(
+            self.edge[rows],
+            self.source[rows],
+            self.target[rows],
+        )
 
 
 class _Released(NamedTuple):
@@ -50,6 +73,8 @@ class _Released(NamedTuple):
 
     edge: Array
     """The edge from the end of the task that released each wait."""
+    source: Array
+    """The end of that task, a vertex."""
     vertex: Array
     """The moment that waited."""
     lane: Array
@@ -68,52 +93,58 @@ class _HandedOut(NamedTuple):
     wait: Array
     """The row of `_Released` behind the handing out."""
 
+    def take(self, rows: Array) -> _HandedOut:
+        """Return the given rows."""
+        return _HandedOut(self.task[rows], self.wait[rows])
+
 
 @once
 def first_answers(graph: DependencyGraph) -> FirstAnswers:
-    """Return the tasks that may have been asked for together with those that released a wait, and ended later."""
-    none = np.zeros(0, np.int64)
-    waits = _releases(graph)
+    """Return the tasks that a thread may have asked for together with the task that released its wait.
+
+    Each of the tasks was still running when the wait was over.
+    """
+    passes = _between_threads(graph)
+    waits = _releases(graph, passes)
     if len(waits.edge) < LIMITS.often:
+        none = np.zeros(0, np.int64)
         return FirstAnswers(none, none, none)
-    tasks = _handed_out(graph, waits)
-    edges = graph.edges
-    winner = edges.source[waits.edge[tasks.wait]].astype(np.int64) >> 1
-    is_winner = tasks.task == winner
-    has_winner = np.zeros(len(waits.edge), np.bool_)
-    has_winner[tasks.wait[is_winner]] = True
-    rows = np.flatnonzero(has_winner[tasks.wait] & ~is_winner)
-    tasks = _HandedOut(tasks.task[rows], tasks.wait[rows])
-    was_running = _may_be_second(graph, waits, tasks)
-    task = tasks.task[was_running]
-    wait = tasks.wait[was_running]
+    tasks = _losers(waits, _handed_out(graph, passes, waits))
+    answers = tasks.take(_may_be_second(graph, passes, waits, tasks))
     return FirstAnswers(
-        2 * task + 1,
-        waits.vertex[wait],
-        waits.edge[wait],
+        2 * answers.task + 1,
+        waits.vertex[answers.wait],
+        waits.edge[answers.wait],
     )
 
 
 def taken(state: State, answers: FirstAnswers) -> FirstAnswers | None:
     """Return the first answers that come before the recorded ones in a state; None if that has no order."""
-    lag = state.lag
-    answers = answers.take(np.flatnonzero(lag[answers.released_by] > NEVER))
-    source = state.graph.edges.source.astype(np.int64)
-    replaced, chosen = state, answers.take(np.zeros(0, np.int64))
+    is_constraint = state.lag[answers.released_by] > NEVER
+    answers = answers.take(np.flatnonzero(is_constraint))
+    recorded_end = state.graph.edges.source[answers.released_by].astype(np.int64)
+    replaced = state
+    chosen = answers.take(np.zeros(0, np.int64))
     for _ in range(_MOST_ROUNDS):
         time = predict(replaced.graph, replaced.lag, replaced.gap, replaced.head)
-        before = np.flatnonzero(time[answers.end] < time[source[answers.released_by]])
-        by_end = before[np.lexsort((time[answers.end[before]], answers.released_by[before]))]
-        first = by_end[np.unique(answers.released_by[by_end], return_index=True)[1]]
-        then = answers.take(first)
-        if np.array_equal(then.end, chosen.end) and np.array_equal(then.wait, chosen.wait):
+        end_ns = time[answers.end]
+        sooner = np.flatnonzero(end_ns < time[recorded_end])
+        first = _first_rows(answers.released_by[sooner], end_ns[sooner])
+        first_to_end = answers.take(sooner[first])
+        if _same(first_to_end, chosen):
             break
-        chosen = then
-        other = _released_by(state, chosen)
-        if other is None:
+        chosen = first_to_end
+        next_state = _released_by(state, chosen)
+        if next_state is None:
             return None
-        replaced = other
+        replaced = next_state
     return chosen
+
+
+def _same(answers: FirstAnswers, before: FirstAnswers) -> bool:
+    same_ends = np.array_equal(answers.end, before.end)
+    same_waits = np.array_equal(answers.wait, before.wait)
+    return same_ends and same_waits
 
 
 def _released_by(state: State, chosen: FirstAnswers) -> State | None:
@@ -132,113 +163,148 @@ def _released_by(state: State, chosen: FirstAnswers) -> State | None:
     return with_waits(replace(state, lag=lag), waits, lag_of_wait, "first answers")
 
 
-def _between_threads(graph: DependencyGraph) -> Array:
+def _between_threads(graph: DependencyGraph) -> _Passes:
     """Return the inferred edges from one host thread to another one."""
     acts = graph.activities
     edges = graph.edges
-    rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & (edges.provenance == Provenance.INFERRED))
-    source = edges.source[rows] >> 1
-    target = edges.target[rows] >> 1
+    is_thread = of_kind(graph, EdgeKind.THREAD)
+    is_inferred = edges.provenance == Provenance.INFERRED
+    edge = np.flatnonzero(is_thread & is_inferred)
+    passes = _Passes(
+        edge,
+        edges.source[edge].astype(np.int64),
+        edges.target[edge].astype(np.int64),
+    )
+    source = passes.source >> 1
+    target = passes.target >> 1
     is_apart = acts.lane[source] != acts.lane[target]
     is_host = ~acts.on_device[source] & ~acts.on_device[target]
-    return rows[is_apart & is_host].astype(np.int64)
+    return passes.take(np.flatnonzero(is_apart & is_host))
 
 
-def _releases(graph: DependencyGraph) -> _Released:
+def _releases(graph: DependencyGraph, passes: _Passes) -> _Released:
     """Return the waits that the end of an operator released: of several edges into one moment, the latest."""
     acts = graph.activities
-    edges = graph.edges
-    rows = _between_threads(graph)
-    source = edges.source[rows].astype(np.int64)
-    target = edges.target[rows].astype(np.int64)
-    is_end = (source & 1 == 1) & (acts.kind[source >> 1] == ActivityKind.OP)
-    is_near = graph.time[target] - graph.time[source] <= LIMITS.turn_ns
-    released = np.flatnonzero(is_end & is_near)
-    by_target = released[np.lexsort((-graph.time[source[released]], target[released]))]
-    latest = by_target[np.unique(target[by_target], return_index=True)[1]]
-    number = _by_lane(graph, target[latest])
-    latest = latest[np.argsort(number, kind="stable")]
-    vertex = target[latest]
-    name = np.where(acts.kind[vertex >> 1] == ActivityKind.STEP, -1, acts.name[vertex >> 1])
-    lane = acts.lane[vertex >> 1].astype(np.int64)
+    source_ns = graph.time[passes.source]
+    target_ns = graph.time[passes.target]
+    is_op = acts.kind[passes.source >> 1] == ActivityKind.OP
+    is_near = target_ns - source_ns <= LIMITS.turn_ns
+    released = np.flatnonzero(_is_end(passes.source) & is_op & is_near)
+    latest = _first_rows(passes.target[released], -source_ns[released])
+    waits = passes.take(released[latest])
+    order = np.argsort(_by_lane(graph, waits.target), kind="stable")
+    waits = waits.take(order)
+    waiting = waits.target >> 1
+    lane = acts.lane[waiting].astype(np.int64)
+    is_step = acts.kind[waiting] == ActivityKind.STEP
+    name = np.where(is_step, -1, acts.name[waiting])
     return _Released(
-        rows[latest],
-        vertex,
+        waits.edge,
+        waits.source,
+        waits.target,
         lane,
-        coded(lane, name, vertex & 1),
-        _by_lane(graph, vertex),
+        coded(lane, name, waits.target & 1),
+        _by_lane(graph, waits.target),
     )
 
 
-def _handed_out(graph: DependencyGraph, waits: _Released) -> _HandedOut:
+def _handed_out(graph: DependencyGraph, passes: _Passes, waits: _Released) -> _HandedOut:
     """Return the operators that threads handed out between two of their waits, each by the last edge into its start."""
     acts = graph.activities
-    edges = graph.edges
-    rows = _between_threads(graph)
-    target = edges.target[rows].astype(np.int64)
-    rows = rows[(target & 1 == 0) & (acts.kind[target >> 1] == ActivityKind.OP)]
-    source = edges.source[rows].astype(np.int64)
-    task = edges.target[rows].astype(np.int64) >> 1
-    by_task = np.lexsort((-graph.time[source], task))
-    last = by_task[np.unique(task[by_task], return_index=True)[1]]
-    wait = np.searchsorted(waits.number, _by_lane(graph, source[last]), "right")
-    found = np.minimum(wait, len(waits.lane) - 1)
-    is_known = (wait < len(waits.lane)) & (waits.lane[found] == acts.lane[source[last] >> 1])
-    return _HandedOut(task[last][is_known], found[is_known])
+    is_op = acts.kind[passes.target >> 1] == ActivityKind.OP
+    starts = passes.take(np.flatnonzero(~_is_end(passes.target) & is_op))
+    last = _first_rows(starts.target, -graph.time[starts.source])
+    starts = starts.take(last)
+    next_wait = np.searchsorted(waits.number, _by_lane(graph, starts.source), "right")
+    wait = np.minimum(next_wait, len(waits.lane) - 1)
+    is_last = next_wait == len(waits.lane)
+    same_lane = waits.lane[wait] == acts.lane[starts.source >> 1]
+    tasks = _HandedOut(starts.target >> 1, wait)
+    return tasks.take(np.flatnonzero(same_lane & ~is_last))
 
 
-def _may_be_second(graph: DependencyGraph, waits: _Released, tasks: _HandedOut) -> Mask:
+def _losers(waits: _Released, tasks: _HandedOut) -> _HandedOut:
+    """Return the tasks handed out before a wait that another task, handed out before it too, released."""
+    is_winner = tasks.task == waits.source[tasks.wait] >> 1
+    has_winner = marked(tasks.wait[is_winner], len(waits.edge))
+    return tasks.take(np.flatnonzero(has_winner[tasks.wait] & ~is_winner))
+
+
+def _may_be_second(graph: DependencyGraph, passes: _Passes, waits: _Released, tasks: _HandedOut) -> Mask:
     """Return which tasks were running as the wait was over, in waits of roles that may be for the first of several.
 
-    A role is one if nearly each of its waits left such a task running. Names are left out whose tasks ended before the
-    releasing one, which released the wait all the same, and tasks that their thread waits for before the role recurs.
+    A role may be if nearly each of its waits left a second task running. Tasks that their thread waits for before the
+    role recurs are left out, and so are names whose tasks contradict a minimum: see `_may_be_first`.
     """
-    time = graph.time
-    begin = time[2 * tasks.task]
-    end = time[2 * tasks.task + 1]
-    over = time[waits.vertex[tasks.wait]]
-    released = time[graph.edges.source[waits.edge[tasks.wait]]]
+    begin_ns = graph.time[2 * tasks.task]
+    end_ns = graph.time[2 * tasks.task + 1]
+    over_ns = graph.time[waits.vertex[tasks.wait]]
+    is_running = (begin_ns <= over_ns) & (end_ns > over_ns)
+    is_dropped = ~_awaited(graph, passes, waits, tasks)
+    second = is_running & is_dropped & _may_be_first(graph, waits, tasks)
+    leaves_running = marked(tasks.wait[second], len(waits.edge))
+    count = np.bincount(waits.role)
+    leaving_count = np.bincount(waits.role, leaves_running)
+    is_often = leaving_count >= LIMITS.often
+    is_usual = leaving_count >= LIMITS.nearly_all * count
     role = waits.role[tasks.wait]
-    case = coded(role, graph.activities.name[tasks.task].astype(np.int64))
-    count = np.bincount(case)
-    refuted = np.bincount(case, end < released - LIMITS.tick_ns)
-    may_be_first = refuted[case] <= LIMITS.damaged * count[case]
-    is_running = (begin <= over) & (end > over)
-    is_dropped = ~_awaited(graph, waits, tasks)
-    second = is_running & may_be_first & is_dropped
-    left_running = np.zeros(len(waits.edge), np.bool_)
-    left_running[tasks.wait[second]] = True
-    rounds = np.bincount(waits.role)
-    with_second = np.bincount(waits.role, left_running)
-    recurs = (with_second >= LIMITS.often) & (with_second >= LIMITS.nearly_all * rounds)
-    return second & recurs[role]
+    return second & (is_often & is_usual)[role]
 
 
-def _awaited(graph: DependencyGraph, waits: _Released, tasks: _HandedOut) -> Mask:
+def _may_be_first(graph: DependencyGraph, waits: _Released, tasks: _HandedOut) -> Mask:
+    """Return which tasks have a name that does not refute the minimum in the role of their wait.
+
+    A task refutes it that ended before the releasing task, as the thread waited all the same.
+    """
+    end_ns = graph.time[2 * tasks.task + 1]
+    released_ns = graph.time[waits.source[tasks.wait]]
+    refutes = end_ns < released_ns - LIMITS.tick_ns
+    name = graph.activities.name[tasks.task].astype(np.int64)
+    role_and_name = coded(waits.role[tasks.wait], name)
+    count = np.bincount(role_and_name)
+    refuting_count = np.bincount(role_and_name, refutes)
+    may_be_first = refuting_count <= LIMITS.damaged * count
+    return may_be_first[role_and_name]
+
+
+def _awaited(graph: DependencyGraph, passes: _Passes, waits: _Released, tasks: _HandedOut) -> Mask:
     """Return which tasks their thread waits for before the role of the wait recurs."""
-    next_number = np.full(len(waits.edge), np.iinfo(np.int64).max)
-    by_role = np.argsort(waits.role, kind="stable")
-    follows = np.flatnonzero(np.diff(waits.role[by_role]) == 0)
-    next_number[by_role[follows]] = waits.number[by_role[follows + 1]]
-    edges = graph.edges
     acts = graph.activities
-    rows = _between_threads(graph)
-    source = edges.source[rows].astype(np.int64)
-    target = edges.target[rows].astype(np.int64)
-    is_end = source & 1 == 1
-    source = source[is_end]
-    target = target[is_end]
-    order = np.argsort(tasks.task, kind="stable")
-    place = np.searchsorted(tasks.task[order], source >> 1)
-    found = order[np.minimum(place, len(order) - 1)] if len(order) else place
-    is_task = tasks.task[found] == source >> 1 if len(order) else np.zeros(len(source), np.bool_)
-    found = found[is_task]
-    target = target[is_task]
-    same_lane = acts.lane[target >> 1] == waits.lane[tasks.wait[found]]
-    is_before = _by_lane(graph, target) < next_number[tasks.wait[found]]
-    out = np.zeros(len(tasks.task), np.bool_)
-    out[found[same_lane & is_before]] = True
-    return out
+    ends = passes.take(np.flatnonzero(_is_end(passes.source)))
+    row_of_task = inverse_of(tasks.task, len(acts))
+    row_of_end = row_of_task[ends.source >> 1]
+    is_task = row_of_end >= 0
+    row = row_of_end[is_task]
+    target = ends.target[is_task]
+    wait = tasks.wait[row]
+    same_lane = acts.lane[target >> 1] == waits.lane[wait]
+    is_before = _by_lane(graph, target) < _next_of_role(waits)[wait]
+    return marked(row[same_lane & is_before], len(tasks.task))
+
+
+def _next_of_role(waits: _Released) -> Array:
+    """Return the number of the next wait of the same role; the greatest number where the role does not recur."""
+    by_role = np.argsort(waits.role, kind="stable")
+    role = waits.role[by_role]
+    recurs = np.flatnonzero(role[1:] == role[:-1])
+    wait = by_role[recurs]
+    next_wait = by_role[recurs + 1]
+    number = np.full(len(waits.edge), np.iinfo(np.int64).max)
+    number[wait] = waits.number[next_wait]
+    return number
+
+
+def _first_rows(key: Array, order: Array) -> Array:
+    """Return the row of each distinct key that comes first by `order`, by ascending key."""
+    by_key = np.lexsort((order, key))
+    starts = run_starts(key[by_key])
+    return by_key[starts]
+
+
+def _is_end(vertex: Array) -> Mask:
+    """Return which vertices are ends of activities, and not starts."""
+    is_end: Mask = vertex & 1 == 1
+    return is_end
 
 
 def _by_lane(graph: DependencyGraph, vertex: Array) -> Array:

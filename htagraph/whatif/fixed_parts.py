@@ -23,9 +23,8 @@ from htagraph.whatif.links import MIN_SIZE_RATIO, Transfers, transfer_edges, tra
 
 __all__ = ["FixedParts", "Line", "fixed_parts", "line_through"]
 
-_OF_HOSTS = 0
-_MESSAGES = 1
-_OF_DEVICES = 2
+_OF_HOSTS, _MESSAGES, _OF_DEVICES = range(3)
+"""The rows of `_USUAL`."""
 _USUAL = np.array([[75_000.0, 150_000.0, 300_000.0], [0.0, 0.0, 150_000.0], [0.0, 0.0, 72_000.0]])
 """The fixed part of a transfer where no times show it, ns: at least, usually, at most; a row for collectives of hosts,
 for messages of hosts, and for devices. Measured: gloo's collectives take 130 to 290 µs on two and three ranks of one
@@ -56,7 +55,7 @@ class Line(NamedTuple):
     """Standard error of the fixed part, ns."""
 
 
-class Ends(NamedTuple):
+class FixedEnds(NamedTuple):
     """The fixed part of transfers that are alike, ns."""
 
     least: float
@@ -89,7 +88,7 @@ def fixed_parts(graph: DependencyGraph) -> FixedParts:
     for values, usual in zip(fixed, _USUAL[row].T, strict=True):
         values[job.edges] = usual
     alike = _alike(graph, job)
-    shown = dict[int, Ends]()
+    shown = dict[int, FixedEnds]()
     for number in np.unique(alike).tolist():
         edges = job.edges[alike == number]
         known_ns = float((fixed.most - fixed.usual)[edges].max())
@@ -106,13 +105,13 @@ def fixed_parts(graph: DependencyGraph) -> FixedParts:
     return FixedParts(*(np.minimum(values, longest) for values in fixed))
 
 
-def _set(fixed: FixedParts, edges: Array, ends: Ends) -> None:
+def _set(fixed: FixedParts, edges: Array, ends: FixedEnds) -> None:
     """Set the fixed part of the transfers of some edges."""
     for values, end in zip(fixed, ends, strict=True):
         values[edges] = end
 
 
-def _shown_by_times(graph: DependencyGraph, job: Transfers, alike: Mask, known_ns: float) -> Ends | None:
+def _shown_by_times(graph: DependencyGraph, job: Transfers, alike: Mask, known_ns: float) -> FixedEnds | None:
     """Return the fixed part that the times of transfers of one operation show.
 
     None if the transfers show none, or show it no better than the usual part is known, to `known_ns`.
@@ -124,7 +123,7 @@ def _shown_by_times(graph: DependencyGraph, job: Transfers, alike: Mask, known_n
     first = int(np.flatnonzero(timed)[0])
     if job.matches.op[job.collective[first]] == "barrier":
         least, usual, most = np.quantile(lag[timed], [0.05, 0.5, 0.95])
-        return Ends(float(least), float(usual), float(most)) if most - usual <= known_ns else None
+        return FixedEnds(float(least), float(usual), float(most)) if most - usual <= known_ns else None
     sized = timed & (job.moved >= 0)
     line = line_through(job.moved[sized], lag[sized], job.collective[sized])
     if line is None:
@@ -132,10 +131,10 @@ def _shown_by_times(graph: DependencyGraph, job: Transfers, alike: Mask, known_n
     off = DEVIATIONS_OF_90 * line.error
     if off > known_ns:
         return None
-    return Ends(max(line.fixed - off, 0.0), max(line.fixed, 0.0), max(line.fixed + off, 0.0))
+    return FixedEnds(max(line.fixed - off, 0.0), max(line.fixed, 0.0), max(line.fixed + off, 0.0))
 
 
-def _shown_by_others(shown: list[Ends]) -> Ends | None:
+def _shown_by_others(shown: list[FixedEnds]) -> FixedEnds | None:
     """Return the fixed part of host collectives by what further operations show; None if no operation shows any.
 
     gloo's operations differ in their turns among the ranks: a reduction to all ranks takes twice as many as a gather.
@@ -145,7 +144,7 @@ def _shown_by_others(shown: list[Ends]) -> Ends | None:
     least = min(ends.least for ends in shown) / _MORE_TURNS
     usual = float(np.median([ends.usual for ends in shown]))
     most = max(ends.most for ends in shown) * _MORE_TURNS
-    return Ends(least, usual, most)
+    return FixedEnds(least, usual, most)
 
 
 def _row_of_usual(graph: DependencyGraph, job: Transfers) -> Array:

@@ -35,8 +35,8 @@ __all__ = [
 
 _MAX_TIMES_SMALLER = 4
 """Transfers of one operation are compared by their time per byte if they are at most this many times smaller than its
-largest. Chosen: the time that does not depend on the size is then a small part. Doubled, smaller ones count, whose time
-per byte is longer for other reasons."""
+largest. Chosen: the time that does not depend on the size is then a small part. Doubled, smaller transfers count, whose
+time per byte is longer for other reasons."""
 _BETTER = 0.7
 """One way to share is taken to be the true one if work varies by at most this share of its variation under another.
 Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
@@ -271,7 +271,7 @@ class LinkTransfers:
 
     @cached_property
     def overlapped(self) -> bool:
-        """Whether some of them overlapped on one link in the recording."""
+        """Whether some transfers overlapped on one link in the recording."""
         return self.overlap(self.start, self.lag)
 
     def overlap(self, start: Array, lag: Array) -> bool:
@@ -289,7 +289,7 @@ class LinkTransfers:
 
 @once
 def link_transfers(graph: DependencyGraph) -> dict[ActivityKind, LinkTransfers]:
-    """Return the transfers of each kind of communication with two or more, those of host threads first."""
+    """Return the transfers of each kind of communication with two or more, transfers of host threads first."""
     every = {kind: _of_kind(graph, kind) for kind in KINDS}
     return {kind: transfers for kind, transfers in every.items() if transfers is not None}
 
@@ -335,9 +335,9 @@ def without_core(graph: DependencyGraph, works: Array) -> tuple[Array, Array]:
 
 
 def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Array]:
-    """Return (class, group and operation, size in bytes or -1) of each collective; those of a class move as much.
+    """Return (class, group and operation, size in bytes or -1) of each collective; members of a class move as much.
 
-    Where sizes are unknown, those at one place in the sequence of a step count as one size.
+    Where sizes are unknown, collectives at one place in the sequence of a step count as one size.
     """
     size = np.full(matches.count, -1, np.int64)
     np.maximum.at(size, matches.collective, matches.bytes)

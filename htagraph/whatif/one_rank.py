@@ -1,4 +1,4 @@
-"""What data, tensor and pipeline parallel ranks add to a recording that shows no collectives of such groups."""
+"""Data, tensor and pipeline parallel ranks, added to a recording that shows no collectives of their groups."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _LATE: Final = (0.0, 1.5)
 in the same steps. Doubled, jobs with uneven steps have wider intervals."""
 _STAGE_ERROR = 0.15
 """Relative error of the time for which a stage waits. Chosen: stages of equally many layers differ, as the first
-has the embedding and the last one the head. Doubled, such intervals are twice as wide."""
+has the embedding and the last one the head. Doubled, their intervals are twice as wide."""
 
 
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
     """Return the state in which so many ranks, or replicas of all, all-reduce gradients, in buckets beside backward.
 
     The optimizer's step waits for the last bucket: the operator on hosts, its first kernel on devices. Gradients and
-    their sizes are those of the operators that accumulate them.
+    their sizes are taken from the operators that accumulate them.
 
     Args:
         state: the weights of a job whose ranks exchange no gradients.
@@ -106,7 +106,7 @@ def with_activations_exchanged(state: State, ranks: int, gb_s: float | None, act
 def with_stages_of_one(state: State, stages: int, share: float, microbatches: int | None) -> State:
     """Return the state of one of so many stages of a pipeline, with a `share` of the work of a step.
 
-    A step of m micro-batches takes m + p - 1 turns of a stage. What stages send is small, and left out.
+    A step of m micro-batches takes m + p - 1 turns of a stage. Messages of stages are small, and left out.
 
     Raises:
         SelectionError: the number of micro-batches is not given.

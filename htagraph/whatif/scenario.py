@@ -1,6 +1,6 @@
-"""What-if: predict the job with something faster, slower or left out; each method of a `Scenario` is a change.
+"""Scenarios: predict the job with something faster, slower or left out; each method of a `Scenario` is a change.
 
-`sweep` predicts one scenario for many factors, such as how much faster a job gets as its kernels do.
+`sweep` predicts one scenario for many factors: for instance, how much faster a job gets as its kernels do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
 
     Args:
         graph: the job.
-        also: another recording of it, or several, such as with another batch: they make a change of the batch surer.
+        also: another recording of it, or several, as with another batch: they make a change of the batch surer.
 
     Returns:
         A scenario. Each of its methods returns a new one; ``.run()`` returns an `htagraph.whatif.outcome.Outcome` with
@@ -57,10 +57,10 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
         1.0
     """
     check_type(graph, DependencyGraph, "htagraph.what_if takes a graph (of a job on workers: job.load([0, 1]))")
-    others = tuple(also) if isinstance(also, Iterable) and not isinstance(also, str) else (also,)
-    for other in others:
-        check_type(other, DependencyGraph, "htagraph.what_if takes graphs of other recordings as also=")
-    return Scenario(graph, replace(initial(graph), also=others))
+    recordings = tuple(also) if isinstance(also, Iterable) and not isinstance(also, str) else (also,)
+    for recording in recordings:
+        check_type(recording, DependencyGraph, "htagraph.what_if takes graphs of other recordings as also=")
+    return Scenario(graph, replace(initial(graph), also=recordings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,8 @@ def sweep(
 ) -> pd.DataFrame:  # fmt: skip
     """Return the predictions of one scenario for several factors, each as if it were run alone.
 
-    The scenarios are replayed in threads. The first replay finds what all replays share, such as the order of the
-    graph.
+    The scenarios are replayed in threads. The first replay finds what all replays share: for instance, the order of
+    the graph.
 
     Args:
         graph: the job.
@@ -143,7 +143,8 @@ def sweep(
         msg = f"htagraph.sweep takes a function of a scenario and a factor, not {shown(scenario)}"
         raise TypeError(msg)
     check_type(factors, Iterable, "htagraph.sweep takes a list of factors")
-    numbers, job = list(factors), what_if(graph)
+    numbers = list(factors)
+    job = what_if(graph)
     for factor in numbers:
         check_type(factor, Real, "htagraph.sweep takes factors that are numbers")
 

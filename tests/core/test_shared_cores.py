@@ -33,7 +33,7 @@ def test_the_third_thread_waits_for_the_first_core_that_is_free() -> None:
     dag, users = job([10, 40, 60, 30], [0, 0, 41])
     time = np.array([0, 10, 10, 50, 10, 70, 51, 81])
     shares = taken(dag, users, np.zeros(8, np.int64), time)
-    assert (shares.wait[THREE], shares.rest[THREE]) == (40, 1)
+    assert (shares.wait[THREE], shares.wake[THREE]) == (40, 1)
     assert not shares.without.any()
     assert shared(dag, users, shares).tolist() == dag.gap.tolist()
 

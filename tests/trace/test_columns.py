@@ -214,3 +214,11 @@ def test_the_texts_among_arguments_are_those_of_the_schema() -> None:
     assert {bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str"} == TEXTS - {
         "device_name"
     }  # of frames
+
+
+@pytest.mark.parametrize(
+    ("written", "cores"),
+    [([0, 1], {0, 1}), ([3, 3], {3}), ([], set()), (2, set()), (["0"], set()), ([True], set()), ([0.5], set())],
+)
+def test_cores_are_numbers_or_unknown(written: object, cores: set[int]) -> None:
+    assert Facts(settings={"cores": written}).cores == cores

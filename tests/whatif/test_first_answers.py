@@ -94,6 +94,13 @@ def test_a_work_that_is_dropped_after_an_earlier_end_refutes_the_minimum() -> No
     assert len(first_answers(graph).end) == 0
 
 
+def test_one_early_end_in_eight_refutes_the_minimum() -> None:
+    """In the other steps the dropped task is still running, as a second answer would be."""
+    primary_us = [45_000] * 7 + [20_000]
+    graph = load(hedged(primary_us, [30_000], ("backup",)))
+    assert len(first_answers(graph).end) == 0
+
+
 def test_unchanged_works_change_nothing() -> None:
     graph = load(hedged([45_000], [30_000]))
     answers = first_answers(graph)

@@ -12,7 +12,7 @@ __all__ = ["nest", "nesting_order"]
 def nesting_order(lane: Array, start: Array, end: Array) -> Array:
     """Return the order by (lane, start, -end), which `nest` needs.
 
-    Intervals with equal lane, start and end keep the order of the file: the first of them is the outer one. Files are
+    Intervals with equal lane, start and end keep the order of the file: the first is the outer one. Files are
     nearly in this order already, which makes a stable sort by one number per interval fast.
     """
     if not len(start):
@@ -36,8 +36,8 @@ def nest(
 ) -> tuple[Array, Array, Array]:
     """Return (parent, boundaries, at_work) of intervals sorted by (lane, start, -end).
 
-    Intervals of one lane may overlap only in part: the parent of an interval is the last to start of those that contain
-    it. An end up to `snap` later than the end of the open interval that ends first counts as contained.
+    Intervals of one lane may overlap only in part: the parent of an interval is the last to start of the intervals that
+    contain it. An end up to `snap` later than the end of the open interval that ends first counts as contained.
 
     Args:
         lane: lane of each interval.

@@ -1,14 +1,15 @@
 """`cores_of`: the hosts whose threads waited for a core, and how long each of them did.
 
-No event records that a thread waits for a core. What shows it is silence: a thread that could go on records nothing
-while as many others as the host ever runs at once are at work, and goes on as soon as one of these blocks, pauses or
-ends.
+No event records that a thread waits for a core. Silence shows it: a thread that could go on records nothing while as
+many threads as the host has cores are at work, and goes on as soon as one of these threads blocks, pauses or ends. How
+many cores a host has is in the files, if the recorder wrote it; else a host has as many cores as threads that ever work
+at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from htagraph.core.shared_cores import CoreUsers, Dag, Shares
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Cores", "cores_of", "dag_of"]
+__all__ = ["Cores", "cores_of", "dag_of", "recorded_cores"]
 
 _PLENTY = 1 << 30
 """Cores of a host on which no thread waits for one. It is a mark: no result depends on its size."""
 _NEVER = -(1 << 59)
 """Lags below constrain nothing, ns; see `htagraph.queries.weights.NEVER`."""
+_NO_TIME = np.iinfo(np.int64).min
+"""The time of a moment that no edge allows, ns. It is a mark: every time is larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,102 +39,218 @@ class Cores:
     """Hosts whose threads waited for cores in the recording."""
 
     threads: CoreUsers
+    """The threads, and the cores of each host; hosts without a shortage have plenty."""
     shares: Shares
+    """How long each thread paused, waited for a core and woke up, ns."""
+
+
+class _ThreadOrder(NamedTuple):
+    """The edges from each vertex of a host thread to the next vertex of the thread."""
+
+    edge: Ints
+    """Numbers of the edges."""
+    before: Array
+    """Their sources."""
+    behind: Array
+    """Their targets."""
 
 
 @once
 def cores_of(graph: DependencyGraph) -> Cores | None:
-    """Return who waited for cores in a recording; None where nobody did, as far as it shows.
+    """Return the threads that waited for cores in a recording; None where no thread did, as far as it shows.
 
     Jobs with devices are left out: their hosts have many cores, and one or two threads of each rank that are busy.
+
+    Args:
+        graph: the graph of the recording.
+
+    Returns:
+        The hosts that were short of cores, with their threads.
+
+    Example:
+        >>> import htagraph as hg
+        >>> cores_of(hg.load("data/demo")) is None
+        True
     """
-    acts = graph.activities
-    lanes = np.array([each.stream < 0 for each in graph.lanes])
-    if acts.on_device.any() or lanes.sum() < 3:
+    host_lanes = sum(lane.stream < 0 for lane in graph.lanes)
+    if graph.activities.on_device.any() or host_lanes < 3:
         return None
     threads, pause = _threads(graph)
     for host in range(len(threads.cores)):
-        threads.cores[host] = _most_at_once(*_at_work(graph, threads, host))
-    if (threads.cores == 0).all():
+        threads.cores[host] = _cores_of_host(graph, threads, host)
+    if not threads.cores.any():
         return None
     from htagraph.core import shared_cores  # numba takes a moment to load
 
     shares = shared_cores.taken(dag_of(graph), threads, pause, graph.time)
-    short = np.array([_were_short(graph, threads, shares, host) for host in range(len(threads.cores))])
-    if not short.any():
+    is_short = np.array([_were_short(graph, threads, shares, host) for host in range(len(threads.cores))])
+    if not is_short.any():
         return None
-    threads.cores[~short] = _PLENTY
-    return Cores(threads, shares if short.all() else shared_cores.taken(dag_of(graph), threads, pause, graph.time))
+    if not is_short.all():
+        threads.cores[~is_short] = _PLENTY
+        shares = shared_cores.taken(dag_of(graph), threads, pause, graph.time)
+    return Cores(threads, shares)
+
+
+def _cores_of_host(graph: DependencyGraph, threads: CoreUsers, host: int) -> int:
+    """Return how many cores a host has: as its files say, else as many as ever worked at once; 0 for no idea."""
+    cores = recorded_cores(graph, threads.host == host)
+    if cores is not None:
+        return cores
+    begin, end = _stretches(graph, threads, host)
+    return _most_at_once(begin, end)
+
+
+def recorded_cores(graph: DependencyGraph, on_host: Mask) -> int | None:
+    """Return how many cores the ranks on a host may use in all; None where the file of a rank does not say.
+
+    Args:
+        graph: the graph of the recording.
+        on_host: the vertices whose threads run on the host.
+
+    Returns:
+        The number of cores, each counted once also if several ranks may use it.
+    """
+    ranks = np.unique(graph.activities.rank[np.flatnonzero(on_host) >> 1]).tolist()
+    cores: frozenset[int] = frozenset()
+    for rank in ranks:
+        trace = graph.traces.get(rank)
+        if trace is None or not trace.facts.cores:
+            return None
+        cores |= trace.facts.cores
+    return len(cores)
 
 
 def _were_short(graph: DependencyGraph, threads: CoreUsers, shares: Shares, host: int) -> bool:
     """Return whether threads of a host waited for cores: often, for long in all, and went on once one was free."""
-    own = threads.host == host
-    waited = own & (shares.wait >= LIMITS.turn_ns)
-    woken = waited & (shares.rest <= LIMITS.turn_ns)
-    known = woken.sum() >= max(LIMITS.often, LIMITS.most * waited.sum(), shares.without[own].sum())
-    whole = graph.time[own].max() - graph.time[own].min()
-    return bool(known and shares.wait[woken].sum() >= LIMITS.damaged * whole)
+    on_host = threads.host == host
+    waited = on_host & (shares.wait >= LIMITS.turn_ns)
+    woken = waited & (shares.wake <= LIMITS.turn_ns)
+    most_waits = LIMITS.most * waited.sum()
+    contradictions = shares.without[on_host].sum()
+    if woken.sum() < max(LIMITS.often, most_waits, contradictions):
+        return False
+    times = graph.time[on_host]
+    span = times.max() - times.min()
+    return bool(shares.wait[woken].sum() >= LIMITS.damaged * span)
 
 
 def dag_of(
-    graph: DependencyGraph, lag: Array | None = None, gap: Array | None = None, head: Array | None = None
+    graph: DependencyGraph,
+    lag: Array | None = None,
+    gap: Array | None = None,
+    head: Array | None = None,
 ) -> Dag:
-    """Return a graph as arrays, with its weights or others; edges that constrain nothing are not live."""
+    """Return a graph as arrays; edges that constrain nothing are not live.
+
+    Args:
+        graph: the graph.
+        lag: the lag of each edge, ns; as recorded if not given.
+        gap: the gap of each vertex, ns; as recorded if not given.
+        head: the first moment of each vertex without edges into it, ns; as recorded if not given.
+
+    Returns:
+        The arrays that `htagraph.core.shared_cores` reads.
+    """
     from htagraph.core.shared_cores import Dag
 
+    target = graph.edges.target
     lag = graph.edges.lag if lag is None else lag
     live = lag > _NEVER
     if not live.all():
-        alone = np.bincount(graph.edges.target[live], minlength=graph.vertex_count) == 0
-        live |= alone[graph.edges.target]
+        has_no_live_edge = np.bincount(target[live], minlength=graph.vertex_count) == 0
+        live |= has_no_live_edge[target]
     return Dag(
-        graph.in_offsets, graph.out_offsets, graph.edges.target, lag, graph.gap if gap is None else gap,
-        graph.time if head is None else head, live,
-    )  # fmt: skip
+        in_offsets=graph.in_offsets,
+        out_offsets=graph.out_offsets,
+        target=target,
+        lag=lag,
+        gap=graph.gap if gap is None else gap,
+        head=graph.time if head is None else head,
+        live=live,
+    )
 
 
 def _threads(graph: DependencyGraph) -> tuple[CoreUsers, Ints]:
     """Return the threads of all hosts, and for how long each pauses by itself before each vertex, at most, ns."""
     from htagraph.core.shared_cores import BLOCKS, PAUSES, CoreUsers
 
-    acts, edges, time = graph.activities, graph.edges, graph.time
+    time = graph.time
     host = _hosts(graph)
-    of_edge = np.flatnonzero((host[edges.target] >= 0) & (acts.lane[edges.source >> 1] == acts.lane[edges.target >> 1]))
-    of_edge = of_edge[np.lexsort((time[edges.source[of_edge]], edges.target[of_edge]))]
-    last = np.append(edges.target[of_edge][1:] != edges.target[of_edge][:-1], True)[: len(of_edge)]
-    order = of_edge[last]
-    before, behind = edges.source[order], edges.target[order]
-    then = np.full(graph.vertex_count, -1, np.int32)
-    then[before] = behind
+    order = _order_of_threads(graph, host)
+    woken_at = _allowed_by(graph, _wakes(graph, host))
+    usual, may_pause = _usual_pauses(graph, order)
+
+    is_woken = woken_at > _NO_TIME
+    reached = time[order.before] + graph.edges.lag[order.edge]
+    is_held = woken_at[order.behind] > reached
+    blocks = is_held | (is_woken[order.behind] & ~may_pause)
+    pauses = may_pause & ~is_held
+
     first = host >= 0
-    first[behind] = False
-    kind, pause = np.zeros(graph.vertex_count, np.int8), np.zeros(graph.vertex_count, np.int64)
-    wakes = np.flatnonzero(of_kinds(edges.kind, (*edges_with("threads"), *TRANSFERS)) & (host[edges.target] >= 0))
-    wakes = wakes[acts.lane[edges.source[wakes] >> 1] != acts.lane[edges.target[wakes] >> 1]]
-    woken = marked(edges.target[wakes], graph.vertex_count)
-    allowed = np.full(graph.vertex_count, np.iinfo(np.int64).min)
-    np.maximum.at(allowed, edges.target[wakes], time[edges.source[wakes]] + edges.lag[wakes])
-    usual, pauses = _usual_pauses(graph, order)
-    bound = allowed[behind] > time[before] + edges.lag[order]
-    kind[behind[woken[behind] & (bound | ~pauses)]] = BLOCKS
-    own = pauses & ~(woken[behind] & bound)
-    kind[behind[own]] = PAUSES
-    pause[behind[own]] = usual[own]
-    kind[first & woken] = BLOCKS
+    first[order.behind] = False
+    kind = np.zeros(graph.vertex_count, np.int8)
+    kind[order.behind[blocks]] = BLOCKS
+    kind[order.behind[pauses]] = PAUSES
+    kind[first & is_woken] = BLOCKS
+    pause = np.zeros(graph.vertex_count, np.int64)
+    pause[order.behind[pauses]] = usual[pauses]
+    then = np.full(graph.vertex_count, -1, np.int32)
+    then[order.before] = order.behind
+
     by_time = np.argsort(time, kind="stable")
-    cores = np.zeros(host.max(initial=-1) + 1, np.int64)
-    return CoreUsers(
-        host,
-        kind,
-        then,
-        first & woken,
-        cores,
-        by_time,
-        inverse_of(by_time, len(by_time)),
-        LIMITS.turn_ns,
-        len(graph.lanes) + 1,
-    ), pause
+    threads = CoreUsers(
+        host=host,
+        kind=kind,
+        then=then,
+        first=first & is_woken,
+        cores=np.zeros(host.max(initial=-1) + 1, np.int64),
+        by_time=by_time,
+        place=inverse_of(by_time, len(by_time)),
+        soon=LIMITS.turn_ns,
+        most=len(graph.lanes) + 1,
+    )
+    return threads, pause
+
+
+def _order_of_threads(graph: DependencyGraph, host: Array) -> _ThreadOrder:
+    """Return the edges along host threads: into each vertex, the one from the latest vertex of the same thread."""
+    edges = graph.edges
+    is_on_host = host[edges.target] >= 0
+    along = np.flatnonzero(_is_along_lane(graph) & is_on_host)
+    source_time = graph.time[edges.source[along]]
+    along = along[np.lexsort((source_time, edges.target[along]))]
+    target = edges.target[along]
+    is_last = np.ones(len(target), np.bool_)
+    is_last[:-1] = target[1:] != target[:-1]
+    edge = along[is_last]
+    return _ThreadOrder(edge, edges.source[edge], edges.target[edge])
+
+
+def _wakes(graph: DependencyGraph, host: Array) -> Ints:
+    """Return the edges by which other threads and ranks let host threads go on."""
+    edges = graph.edges
+    may_wake = of_kinds(edges.kind, (*edges_with("threads"), *TRANSFERS))
+    may_wake &= ~_is_along_lane(graph)
+    may_wake &= host[edges.target] >= 0
+    return np.flatnonzero(may_wake)
+
+
+def _allowed_by(graph: DependencyGraph, edge: Ints) -> Ints:
+    """Return for each vertex when the last of some edges into it allows it, ns; `_NO_TIME` without an edge."""
+    edges = graph.edges
+    arrival = graph.time[edges.source[edge]] + edges.lag[edge]
+    allowed = np.full(graph.vertex_count, _NO_TIME)
+    np.maximum.at(allowed, edges.target[edge], arrival)
+    return allowed
+
+
+def _is_along_lane(graph: DependencyGraph) -> Mask:
+    """Return whether each edge begins and ends on one thread or stream."""
+    lane = graph.activities.lane
+    source_lane = lane[graph.edges.source >> 1]
+    target_lane = lane[graph.edges.target >> 1]
+    return np.asarray(source_lane == target_lane)
 
 
 def _hosts(graph: DependencyGraph) -> Array:
@@ -139,59 +258,103 @@ def _hosts(graph: DependencyGraph) -> Array:
 
     Threads of a backend's communication mostly wait.
     """
-    acts = graph.activities
-    known = hosts_of(graph.traces)
+    activities = graph.activities
+    host_of_rank = hosts_of(graph.traces)
     place = np.full(max(graph.ranks, default=0) + 2, -1)
     for rank in graph.ranks:
-        place[rank] = known.get(rank, len(graph.ranks) + rank)
-    busy = ~of_kinds(acts.kind, ADDED) & ~acts.on_device & (acts.lane >= 0)
+        place[rank] = host_of_rank.get(rank, len(graph.ranks) + rank)
+    is_busy = activities.lane >= 0
+    is_busy &= ~activities.on_device
+    is_busy &= ~of_kinds(activities.kind, ADDED)
+    is_busy &= _works(graph, is_busy)[activities.lane]
+    host = np.where(is_busy, place[activities.rank], -1)
+    host[is_busy] = np.unique(host[is_busy], return_inverse=True)[1]
+    return np.repeat(host, 2).astype(np.int32)
+
+
+def _works(graph: DependencyGraph, is_busy: Mask) -> Mask:
+    """Return for each lane, and none, whether more of its activities are work than communication."""
+    activities = graph.activities
     lanes = len(graph.lanes) + 1
-    communicates = np.bincount(acts.lane[busy & (acts.kind == ActivityKind.HOST_COMMUNICATION)], minlength=lanes)
-    works = np.bincount(acts.lane[busy], minlength=lanes) > 2 * communicates
-    busy &= works[acts.lane]
-    of_act = np.where(busy, place[acts.rank], -1)
-    of_act[busy] = np.unique(of_act[busy], return_inverse=True)[1]
-    return np.repeat(of_act, 2).astype(np.int32)
+    communicates = is_busy & (activities.kind == ActivityKind.HOST_COMMUNICATION)
+    communications = np.bincount(activities.lane[communicates], minlength=lanes)
+    return np.asarray(np.bincount(activities.lane[is_busy], minlength=lanes) > 2 * communications)
 
 
-def _usual_pauses(graph: DependencyGraph, order: Array) -> tuple[Ints, Mask]:
-    """Return (how long each stretch of a thread usually pauses, ns, whether it may have given its core away)."""
-    acts, edges = graph.activities, graph.edges
-    before, behind = edges.source[order], edges.target[order]
-    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)
-    site = coded(acts.rank[behind >> 1], name[before >> 1], name[behind >> 1], before & 1, behind & 1)
-    gap = np.where(edges.kind[order] == EdgeKind.HOST_ORDER, np.maximum(graph.gap[behind], 0), 0)
-    _, usual = ordered_by(site, gap, lambda count: count // 4)
-    usual = usual[site]
-    usual = np.where(usual >= 2 * LIMITS.turn_ns, gap, usual)  # a wait for what was not recorded, or sleep
-    late = gap >= np.maximum(LIMITS.times_usual * usual, 2 * LIMITS.python_ns)
-    return usual, (usual >= LIMITS.python_ns) | late
+def _usual_pauses(graph: DependencyGraph, order: _ThreadOrder) -> tuple[Ints, Mask]:
+    """Return how long threads usually pause, by the place in the program, and where they may give cores away.
+
+    Args:
+        graph: the graph of the recording.
+        order: the edges along host threads.
+
+    Returns:
+        Of each of these edges: the usual pause, ns; whether the thread may have given its core away.
+    """
+    activities = graph.activities
+    is_host_order = graph.edges.kind[order.edge] == EdgeKind.HOST_ORDER
+    gap = np.where(is_host_order, np.maximum(graph.gap[order.behind], 0), 0)
+    is_step = activities.kind == ActivityKind.STEP
+    name = np.where(is_step, -1, activities.name)
+    site = coded(
+        activities.rank[order.behind >> 1],
+        name[order.before >> 1],
+        name[order.behind >> 1],
+        order.before & 1,
+        order.behind & 1,
+    )
+    _, usual_of_site = ordered_by(site, gap, lambda count: count // 4)
+    usual = usual_of_site[site]
+    is_long = usual >= 2 * LIMITS.turn_ns  # a wait for an event that was not recorded, or sleep
+    usual = np.where(is_long, gap, usual)
+    is_late = gap >= np.maximum(LIMITS.times_usual * usual, 2 * LIMITS.python_ns)
+    return usual, (usual >= LIMITS.python_ns) | is_late
 
 
-def _at_work(graph: DependencyGraph, threads: CoreUsers, host: int) -> tuple[Ints, Ints]:
-    """Return when stretches begin and end in which a thread of a host has a core, ns, each sorted."""
+def _stretches(graph: DependencyGraph, threads: CoreUsers, host: int) -> tuple[Ints, Ints]:
+    """Return when stretches begin and end in which a thread of a host has a core.
+
+    Args:
+        graph: the graph of the recording.
+        threads: the threads of all hosts.
+        host: the number of the host.
+
+    Returns:
+        The beginnings in order, ns; the ends in order, ns.
+    """
     from htagraph.core.shared_cores import BLOCKS, PAUSES
 
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    own = np.flatnonzero(threads.host == host)
-    same = acts.lane[edges.source >> 1] == acts.lane[edges.target >> 1]
-    by_own = np.full(graph.vertex_count, np.iinfo(np.int64).min)
-    np.maximum.at(by_own, edges.target[same], time[edges.source[same]] + edges.lag[same])
-    gave = (threads.kind == PAUSES) | ((threads.kind == BLOCKS) & (time - graph.gap > by_own))
-    then = threads.then[own]
+    time = graph.time
+    along = np.flatnonzero(_is_along_lane(graph))
+    waits = time - graph.gap > _allowed_by(graph, along)
+    pauses = threads.kind == PAUSES
+    blocks = (threads.kind == BLOCKS) & waits
+    gave = pauses | blocks
+
+    on_host = np.flatnonzero(threads.host == host)
+    then = threads.then[on_host]
     follows = marked(then[then >= 0], graph.vertex_count)
-    begins = own[gave[own] | ~follows[own]]
-    ends = own[(then < 0) | gave[then]]
+    is_begin = gave[on_host] | ~follows[on_host]
+    is_end = gave[then] | (then < 0)
+    begins = on_host[is_begin]
+    ends = on_host[is_end]
     return np.sort(time[begins]), np.sort(time[ends])
 
 
 def _most_at_once(begin: Ints, end: Ints) -> int:
-    """Return how many stretches overlap at most, but for a small share of their time; 0 where none do."""
+    """Return how many stretches overlap at most, but for a small share of their time; 0 where none do.
+
+    Args:
+        begin: when stretches begin, ns.
+        end: when stretches end, ns.
+    """
     moment = np.concatenate((begin, end))
     by_time = np.argsort(moment, kind="stable")
-    running = np.cumsum(np.where(by_time < len(begin), 1, -1))[:-1]
-    lasts = np.bincount(running.clip(0), np.diff(moment[by_time]), minlength=1)
-    at_once = np.arange(len(lasts))
-    beyond = np.array([lasts @ np.maximum(at_once - count, 0) for count in at_once])
-    cores = int(np.flatnonzero(beyond <= LIMITS.small * beyond[0])[0])
+    change = np.where(by_time < len(begin), 1, -1)
+    running = np.cumsum(change)[:-1]
+    time_ns = np.bincount(running.clip(0), np.diff(moment[by_time]), minlength=1)
+    at_once = np.arange(len(time_ns))
+    beyond = np.array([time_ns @ np.maximum(at_once - count, 0) for count in at_once])
+    is_enough = beyond <= LIMITS.small * beyond[0]
+    cores = int(np.flatnonzero(is_enough)[0])
     return cores if cores > 1 else 0

@@ -245,7 +245,7 @@ def _measured(calls: Calls, rank: int) -> Returns:
     late = late[np.abs(late) <= LIMITS.long_call_ns]
     soonest = -LIMITS.tick_ns
     tolerance = LIMITS.tick_ns
-    if len(late) >= LIMITS.often:
+    if len(late) >= LIMITS.returns:
         soonest = int(np.percentile(late, 5)) - LIMITS.tick_ns
         tolerance = int(np.clip(-soonest, LIMITS.tick_ns, LIMITS.two_clocks_ns))
     events = syncs[of_event]
@@ -255,7 +255,7 @@ def _measured(calls: Calls, rank: int) -> Returns:
         late = np.concatenate([late, after[(after >= 0) & (after <= LIMITS.long_call_ns)]])
         break
     window = LIMITS.usual_return_ns
-    if len(late) >= LIMITS.often:
+    if len(late) >= LIMITS.returns:
         window = int(np.clip(1.5 * np.median(late), LIMITS.usual_return_ns, LIMITS.long_call_ns))
     return Returns(tolerance, window, max(soonest, -tolerance))
 

@@ -35,11 +35,11 @@ __all__ = [
 ]  # fmt: skip
 
 _WORTH_BYTES: Final = 32 << 20
-"""Bytes of JSON from which a job is cached. Measured: smaller ones load in half a second, which a cache would not make
-much shorter. Doubled, jobs that load in a second are not cached."""
+"""Bytes of JSON from which a job is cached. Measured: smaller jobs load in half a second, which a cache would not
+make much shorter. Doubled, jobs that load in a second are not cached."""
 _FREE_SHARE: Final = 0.5
-"""Share of the free disk that one graph may take. Chosen: others need the rest. It cannot be doubled: at 1, a graph
-fills the disk."""
+"""Share of the free disk that one graph may take. Chosen: other files need the rest. It cannot be doubled: at 1, a
+graph fills the disk."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _DECIDING: Final = ("core", "trace", "graph")
 """Folders of the package whose code decides what a graph is."""
@@ -96,7 +96,7 @@ def _files(paths: TracePaths) -> dict[str, int | None]:
 
 
 def _named(file: str) -> str:
-    """Return what names a file wherever a program runs."""
+    """Return the name of a file wherever a program runs."""
     return file if is_url(file) else str(Path(file).absolute())
 
 
@@ -122,7 +122,7 @@ def release() -> str:
 
 @cache
 def _program() -> list[Any]:
-    """Return what tells this program from others that make other graphs of the same files."""
+    """Return the release and the states of the sources: another program may make another graph of the same files."""
     sources = sorted(path for folder in _DECIDING for path in (_PACKAGE / folder).rglob("*.py"))
     states = ((path.relative_to(_PACKAGE).as_posix(), path.stat()) for path in sources)
     return [release(), [[name, stat.st_size, stat.st_mtime_ns] for name, stat in states]]
@@ -198,7 +198,7 @@ class FileState:
 
     @property
     def disk(self) -> tuple[int, ...]:
-        """What the disk says of it."""
+        """The state of the file on the disk."""
         return astuple(self)[:5]
 
     @property
@@ -212,7 +212,7 @@ def file_states(
 ) -> list[FileState]:
     """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
 
-    If only some are read, what the disk says stands for the bytes of the others.
+    If only some are read, the state on the disk stands for the bytes of the other files.
     """
 
     def state(path: TracePath) -> FileState:
@@ -279,7 +279,7 @@ class CachedGraph(NamedTuple):
     used_s: float
     """When it was last used, seconds since 1970."""
     job: str = ""
-    """The trace that it was made of, or the folder of all of them."""
+    """The trace that it was made of, or the folder of all its traces."""
     files: int = 0
     """How many traces."""
 
@@ -327,7 +327,7 @@ def cached_graphs(folder: Path) -> list[CachedGraph]:
 
 
 def make_room(folder: Path) -> None:
-    """Remove the graphs that were not used for longest until the others fit, and what processes left behind."""
+    """Remove the graphs not used for longest until the other graphs fit, and files that processes left behind."""
     room = limit_bytes()
     for graph in cached_graphs(folder):
         room -= graph.size

@@ -19,7 +19,18 @@ from typing import Any
 
 from htagraph.core.errors import HtagraphError, SelectionError, shown
 
-__all__ = ["SETTINGS_KEY", "Plan", "TraceHandler", "plan_of", "profile", "running", "trace_handler", "whole"]
+__all__ = [
+    "SETTINGS_KEY",
+    "Plan",
+    "TraceHandler",
+    "plan_of",
+    "profile",
+    "running",
+    "settings_as_json",
+    "trace_handler",
+    "usable_cores",
+    "whole",
+]
 
 SETTINGS_KEY = "htagraph_profile"
 """Key in the trace under which a recording says how it was made."""
@@ -100,7 +111,7 @@ def profile(
         profiler = torch.profiler.profile(on_trace_ready=handler, **chosen)
         with running(profiler, handler):
             if hasattr(profiler, "preset_metadata_json"):  # PyTorch 2.2
-                profiler.preset_metadata_json(SETTINGS_KEY, _as_json(torch, plan, chosen))
+                profiler.preset_metadata_json(SETTINGS_KEY, settings_as_json(torch, plan, chosen))
             yield profiler
     if handler.is_of_this_process():
         _warn_if_short(plan, getattr(profiler, "step_num", plan.end), handler)
@@ -167,11 +178,20 @@ def _sync_events(torch: Any) -> Any:  # noqa: ANN401
         return None
 
 
-def _as_json(torch: Any, plan: Plan, chosen: dict[str, Any]) -> str:  # noqa: ANN401
+def settings_as_json(torch: Any, plan: Plan, chosen: dict[str, Any]) -> str:  # noqa: ANN401
+    """Return the settings of a recording, and the cores that its process may use, as they stand in its file."""
     plain = {name: value for name, value in chosen.items() if isinstance(value, bool | int | float | str)}
     settings = {"torch": str(torch.__version__), "steps": [plan.first, plan.end - 1], "warmup": plan.warmup, **plain}
     settings["sync_events"] = "experimental_config" in chosen
+    settings["cores"] = usable_cores()
     return json.dumps(settings)
+
+
+def usable_cores() -> list[int]:
+    """Return the cores that this process may use, by the numbers of its host, which all its processes share."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 0))
 
 
 def _warn_if_short(plan: Plan, made: int, handler: TraceHandler) -> None:

@@ -163,7 +163,7 @@ def _job_of(graph: DependencyGraph, recorded: int | None) -> _Job:
 
 
 def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) -> None:
-    """Raise where shapes say too little of what takes time, or nothing of it ran where it was recorded."""
+    """Raise where shapes say too little of the work that takes time, or where a device was not recorded."""
     rows, device = table["activity"].to_numpy(np.int64), graph.activities.on_device
     name, known = graph.activities.name[rows], call >= 0
     usual = table["time_us"].groupby(coded(call, name)).transform("median").to_numpy(np.float64)
@@ -228,7 +228,7 @@ def _predicted(job: _Job, after: int) -> tuple[Array, Array, Array]:
 
 
 def _blind(job: _Job) -> Array:
-    """Return the rows on devices of which nothing says how their work grows: copies, and kernels without shapes."""
+    """Return the rows on devices whose growth with the batch nothing shows: copies, and kernels without shapes."""
     fixed = of_kinds(job.table["kind"].to_numpy(), [KernelKind.COLLECTIVE, KernelKind.OPTIMIZER])
     return job.on_device & (job.call < 0) & ~fixed
 

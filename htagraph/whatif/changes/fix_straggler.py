@@ -1,4 +1,4 @@
-"""Fix a straggler: one rank's own work takes no longer than the same work of the others."""
+"""Fix a straggler: one rank's own work takes no longer than the same work of the other ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from htagraph.whatif.links import transfer_edges
 __all__ = ["fix_straggler"]
 
 _MAX_RANKS_TRIED = 8
-"""How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
+"""How many ranks ``rank="auto"`` tries: the ranks with the most work beyond their peers'.
 
 Chosen for time: each costs a replay of the whole job. Doubled, a rank beyond the eighth can be chosen, in jobs where
 eight others exceed their peers by more and yet delay the job less."""
@@ -33,7 +33,7 @@ _DEVICE, _HOST, _DATA = range(3)
 _NAME, _FINEST = 1, 2
 """Places in `_Work.levels`: the level of names, and the finest one."""
 _MIN_STANDARD_ERRORS = 3.0
-"""How many standard errors a rank must differ from the others to count as slower.
+"""How many standard errors a rank must differ from the other ranks to count as slower.
 
 Source: the usual three-sigma rule, 0.3 % of false alarms per comparison of normal noise. Doubled, more slow work of few
 instances stays as it is, and the gain predicted for a weak straggler is smaller; halved, chance differences are fixed
@@ -48,7 +48,7 @@ less than 1 µs is fixed a little less."""
 def fix_straggler(
     state: State, /, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
 ) -> State:
-    """Return the state where one rank's own work takes no longer than the same work of the others.
+    """Return the state where one rank's own work takes no longer than the same work of the other ranks.
 
     Own work is the time of operators, calls, kernels and copies, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
@@ -299,8 +299,8 @@ def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
 def _moved_sooner(state: State, work: _Work, aim: Array, rank: int) -> State:
     """Return the state where transfers of a rank whose host is slower in all it does no longer wait for its cores.
 
-    What they took beyond the least of their class becomes shorter as that name of work does which gains least, of those
-    that take a good part of the rank's time.
+    The time of a transfer beyond the least of its class becomes shorter as that name of work does which gains least, of
+    the names that take a good part of the rank's time.
     """
     graph, waits = state.graph, state.graph.waits
     own = (work.rank == rank) & (work.activity >= 0) & (work.levels[0] == _HOST) & (aim >= 0)

@@ -18,6 +18,7 @@ from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.trace.discover import SUFFIXES
 from htagraph.trace.kineto.read import survey
 from htagraph.trace.recording.profile import (
+    SETTINGS_KEY,
     Plan,
     TraceHandler,
     execution_trace_into,
@@ -26,6 +27,8 @@ from htagraph.trace.recording.profile import (
     plan_of,
     rank_of_process,
     running,
+    settings_as_json,
+    usable_cores,
     whole,
     write_packed,
 )
@@ -141,6 +144,25 @@ def test_a_recording_says_how_it_was_made(recordings: Path) -> None:
     said = survey(record(recordings, "variants") / "all" / "rank-0.json.gz", and_tail=False).settings
     assert (said["steps"], said["warmup"], said["with_stack"]) == ([2, 3], 1, True)
     assert json.dumps(said)
+    assert said["cores"] == usable_cores()
+
+
+def test_cores_are_those_of_the_process_or_all_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {3, 1}, raising=False)
+    assert usable_cores() == [1, 3]
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert usable_cores() == [0, 1, 2, 3]
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert usable_cores() == []
+
+
+def test_cores_are_in_the_header_and_facts_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {3, 1}, raising=False)
+    written = json.loads(settings_as_json(types.SimpleNamespace(__version__="2.1"), plan_of(3, 2), {}))
+    file = tmp_path / "rank-0.json"
+    file.write_text(json.dumps({SETTINGS_KEY: written, "traceEvents": []}))
+    assert survey(file, and_tail=False).cores == {1, 3}
 
 
 @needs_torch
