@@ -24,8 +24,14 @@ BLOCKS: Final = 1
 PAUSES: Final = 2
 """A moment before which its thread gives its core away, and asks for one after a pause of its own."""
 
-_HAPPENS, _BLOCKS, _ASKS, _BEGAN = 0, 1, 2, 3
-"""What an event is; at one moment, in this order."""
+_HAPPENS: Final = 0
+"""Kind of event: a vertex happens. At one moment, events of the smallest number come first."""
+_BLOCKS: Final = 1
+"""Kind of event: a thread can only wait before a vertex, unless other threads let it go on by then."""
+_ASKS: Final = 2
+"""Kind of event: a thread asks for a core before a vertex."""
+_BEGAN: Final = 3
+"""Kind of event: a vertex was recorded; its thread has a core after that, also if none was free."""
 
 
 class Dag(NamedTuple):
@@ -45,13 +51,13 @@ class CoreUsers(NamedTuple):
     """The threads that need cores."""
 
     host: Array
-    """Of each vertex: the number of the host on a core of which its thread runs; -1 for none."""
+    """Of each vertex: the number of the host whose core its thread needs; -1 for none."""
     kind: Array
     """Of each vertex: `RUNS`, `BLOCKS` or `PAUSES`."""
     then: Array
-    """Of each vertex: the next one of its thread; -1 for none."""
+    """Of each vertex: the next vertex of its thread; -1 for none."""
     first: Array
-    """Which vertices are the first ones of their threads."""
+    """Of each vertex: whether its thread begins with it and has to be woken."""
     cores: Array
     """Of each host: how many cores it has."""
     by_time: Array
@@ -59,13 +65,13 @@ class CoreUsers(NamedTuple):
     place: Array
     """Of each vertex: its place in this order."""
     soon: int
-    """Within this, a thread that gets a core goes on, ns; one that does not was not ready."""
+    """Within this, a thread that gets a core goes on, ns; a thread that does not was not ready."""
     most: int
     """How many threads wait at once, at most."""
 
 
 class Shares(NamedTuple):
-    """Of each vertex that is no `RUNS`: what its gap is made of, ns."""
+    """Of each vertex that is no `RUNS`: the parts of its gap, ns."""
 
     pause: Array
     """The thread's own pause before it asks for a core."""
@@ -74,13 +80,39 @@ class Shares(NamedTuple):
     wake: Array
     """How long after it got a core the moment came."""
     without: Array
-    """Which ones went on though no core was free."""
+    """Whether the thread went on though no core was free."""
 
 
-class _UnderWay(NamedTuple):
-    """What is under way."""
+class _Schedule(NamedTuple):
+    """A job under way: its description, and the state of its vertices, threads and hosts.
 
-    best: Array
+    It is flat, since compiled code counts references to every array of a tuple inside a tuple.
+    """
+
+    in_offsets: Array
+    """As in `Dag`."""
+    out_offsets: Array
+    target: Array
+    lag: Array
+    gap: Array
+    live: Array
+    host: Array
+    """As in `CoreUsers`."""
+    kind: Array
+    then: Array
+    cores: Array
+    place: Array
+    soon: int
+    pause: Array
+    """As in `Shares`."""
+    wait: Array
+    wake: Array
+    without: Array
+    recorded: Array
+    """When each vertex was recorded, where shares are looked for; else nothing."""
+    shared_gap: Array
+    """The gaps that are looked for; else nothing."""
+    allowed: Array
     """The latest moment that the edges so far allow each vertex."""
     waiting: Array
     """How many edges into each vertex are still to come."""
@@ -91,230 +123,342 @@ class _UnderWay(NamedTuple):
     queue: Array
     """Of each host: the vertices that wait for a core, in any order."""
     queued: Array
-    """Of each host: how many these are."""
+    """Of each host: how many vertices wait for a core."""
     busy: Array
     """Of each host: how many of its cores are taken."""
-    recorded: Array
-    """When each vertex was recorded, where shares are looked for; else nothing."""
-    gap: Array
-    """The gaps that are looked for; else nothing."""
 
 
 def taken(dag: Dag, threads: CoreUsers, pause: Array, time: Array) -> Shares:
-    """Return what the gaps of a recording are made of, given its times: who waited for a core, and how long.
+    """Return the parts of the gaps of a recording: which threads waited for a core, and how long.
 
-    `pause` is how long each thread pauses by itself before a vertex, as far as that is known. It paused until the last
-    moment at which it did not take a free core. `time` is what the weights give.
+    A thread paused until the last moment at which it did not take a free core.
+
+    Args:
+        dag: the recorded job.
+        threads: the threads that need cores.
+        pause: how long each thread pauses by itself before a vertex, at most, ns.
+        time: the recorded time of each vertex, which is the one that the weights give, ns.
+
+    Returns:
+        The parts of each gap, ns.
     """
     count = len(time)
-    made = Shares(pause.copy(), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
-    _simulate(_read(dag), threads, made, for_reading(time, np.int64), np.zeros(0, np.int64))
-    return made
+    shares = Shares(
+        pause=pause.copy(),
+        wait=np.zeros(count, np.int64),
+        wake=np.zeros(count, np.int64),
+        without=np.zeros(count, np.bool_),
+    )
+    no_gaps = np.zeros(0, np.int64)
+    _simulate(_read(dag), threads, shares, for_reading(time, np.int64), no_gaps)
+    return shares
 
 
 def shared(dag: Dag, threads: CoreUsers, shares: Shares) -> Array:
-    """Return the gap of each vertex, ns, if threads wait for cores in a job with other weights."""
+    """Return the gap of each vertex if threads wait for cores in a job with other weights.
+
+    Args:
+        dag: the job with its new weights.
+        threads: the threads that need cores.
+        shares: the parts of the gaps of the recording, of which waits for cores are made anew.
+
+    Returns:
+        The gap of each vertex, ns.
+    """
     gap = dag.gap.astype(np.int64)
-    _simulate(_read(dag), threads, shares, np.zeros(0, np.int64), gap)
+    no_times = np.zeros(0, np.int64)
+    _simulate(_read(dag), threads, shares, no_times, gap)
     return gap
 
 
 def _read(dag: Dag) -> Dag:
     return Dag(
-        for_reading(dag.in_offsets, np.int64),
-        for_reading(dag.out_offsets, np.int64),
-        for_reading(dag.target, np.int32),
-        for_reading(dag.lag, np.int64),
-        for_reading(dag.gap, np.int64),
-        for_reading(dag.head, np.int64),
-        for_reading(dag.live, np.bool_),
+        in_offsets=for_reading(dag.in_offsets, np.int64),
+        out_offsets=for_reading(dag.out_offsets, np.int64),
+        target=for_reading(dag.target, np.int32),
+        lag=for_reading(dag.lag, np.int64),
+        gap=for_reading(dag.gap, np.int64),
+        head=for_reading(dag.head, np.int64),
+        live=for_reading(dag.live, np.bool_),
     )
 
 
 @njit(cache=True, nogil=True)
 def _simulate(dag: Dag, threads: CoreUsers, shares: Shares, recorded: Array, gap: Array) -> None:
-    """Run the job: with `recorded` times, write the shares; without these, write the gaps."""
-    vertices, hosts = len(dag.gap), len(threads.cores)
-    run = _UnderWay(
-        np.full(vertices, np.iinfo(np.int64).min // 2), np.diff(dag.in_offsets), threads.first.copy(),
-        np.zeros(vertices, np.int64), np.zeros((hosts, threads.most), np.int64), np.zeros(hosts, np.int64),
-        np.zeros(hosts, np.int64), recorded, gap,
-    )  # fmt: skip
-    for edge in range(len(dag.lag)):
-        if not dag.live[edge]:
-            run.waiting[dag.target[edge]] -= 1
+    """Run the job: with `recorded` times, write the shares; without times, write the gaps."""
+    vertices = len(dag.gap)
+    hosts = len(threads.cores)
+    schedule = _Schedule(
+        dag.in_offsets,
+        dag.out_offsets,
+        dag.target,
+        dag.lag,
+        dag.gap,
+        dag.live,
+        threads.host,
+        threads.kind,
+        threads.then,
+        threads.cores,
+        threads.place,
+        threads.soon,
+        shares.pause,
+        shares.wait,
+        shares.wake,
+        shares.without,
+        recorded,
+        gap,
+        np.full(vertices, np.iinfo(np.int64).min // 2),
+        np.diff(dag.in_offsets),
+        threads.first.copy(),
+        np.zeros(vertices, np.int64),
+        np.zeros((hosts, threads.most), np.int64),
+        np.zeros(hosts, np.int64),
+        np.zeros(hosts, np.int64),
+    )
     events: list[Any] = [(np.int64(0), np.int64(0), np.int64(0))]
     events.pop()
-    for vertex in range(vertices):
-        if run.waiting[vertex] == 0:
-            heapq.heappush(events, (np.int64(dag.head[vertex]), np.int64(_HAPPENS), np.int64(threads.place[vertex])))
+    _begin(dag.head, schedule, events)
     while len(events) > 0:
-        now, what, number = heapq.heappop(events)
-        vertex = threads.by_time[number]
-        host = threads.host[vertex]
-        if what == _HAPPENS:
-            _happen(now, vertex, dag, threads, shares, run, events)
-        elif what == _BLOCKS and run.waiting[vertex] > 0:
-            run.gave[vertex] = True
-            _give(now, host, threads, shares, run, events)
-        elif what == _ASKS:
-            _ask(now, vertex, threads, shares, run, events)
-        elif what == _BEGAN and _in_queue(vertex, host, run):
-            shares.without[vertex] = run.busy[host] >= threads.cores[host]
-            _get(now, vertex, threads, shares, run, events)
+        now, kind, place = heapq.heappop(events)
+        vertex = threads.by_time[place]
+        _react(now, kind, vertex, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
-def _happen(  # noqa: PLR0913, PLR0917 - the state of a run
-    now: int,
-    vertex: int,
-    dag: Dag,
-    threads: CoreUsers,
-    shares: Shares,
-    run: _UnderWay,
-    events: Any,  # noqa: ANN401 - a heap
-) -> None:
-    """Let a vertex happen, and all that waits for nothing else."""
-    host, then = threads.host[vertex], threads.then[vertex]
-    if host >= 0 and dag.in_offsets[vertex] == dag.in_offsets[vertex + 1]:  # a thread that nothing wakes
-        _pass_over(now, host, threads, shares, run)
-        run.busy[host] += 1
-    if host >= 0 and (then < 0 or threads.kind[then] == PAUSES):
-        if then >= 0:
-            run.gave[then] = True
-        _give(now, host, threads, shares, run, events)
+def _begin(head: Array, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401 - a heap
+    """Let the vertices happen that no live edge leads to."""
+    for edge in range(len(schedule.lag)):
+        if not schedule.live[edge]:
+            schedule.waiting[schedule.target[edge]] -= 1
+    for vertex in range(len(schedule.gap)):
+        if schedule.waiting[vertex] == 0:
+            _plan(head[vertex], _HAPPENS, schedule.place[vertex], events)
+
+
+@njit(no_cpython_wrapper=True)
+def _plan(moment: int, kind: int, place: int, events: Any) -> None:  # noqa: ANN401
+    """Plan an event of the vertex at a place of the recording."""
+    heapq.heappush(events, (np.int64(moment), np.int64(kind), np.int64(place)))
+
+
+@njit(no_cpython_wrapper=True)
+def _react(now: int, kind: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Do what an event says."""
+    host = schedule.host[vertex]
+    if kind == _HAPPENS:
+        _happen(now, vertex, schedule, events)
+    elif kind == _BLOCKS and schedule.waiting[vertex] > 0:
+        schedule.gave[vertex] = True
+        _give(now, host, schedule, events)
+    elif kind == _ASKS:
+        _ask(now, vertex, schedule, events)
+    elif kind == _BEGAN and _in_queue(vertex, host, schedule):
+        schedule.without[vertex] = not _has_free_core(host, schedule)
+        _get(now, vertex, schedule, events)
+
+
+@njit(no_cpython_wrapper=True)
+def _has_free_core(host: int, schedule: _Schedule) -> bool:
+    """Return whether a core of a host is free."""
+    return bool(schedule.busy[host] < schedule.cores[host])
+
+
+@njit(no_cpython_wrapper=True)
+def _is_recorded(schedule: _Schedule) -> bool:
+    """Return whether the job has recorded times, from which shares are made."""
+    return len(schedule.recorded) > 0
+
+
+@njit(no_cpython_wrapper=True)
+def _happen(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Let a vertex happen, and the vertices that wait for nothing else."""
+    host = schedule.host[vertex]
+    then = schedule.then[vertex]
+    if host >= 0:
+        _pass_core(now, vertex, schedule, events)
+    until = _release(now, vertex, schedule, events)
+    if host >= 0 and then >= 0 and schedule.kind[then] == BLOCKS and schedule.waiting[then] > 0:
+        _plan(until, _BLOCKS, schedule.place[then], events)
+
+
+@njit(no_cpython_wrapper=True)
+def _pass_core(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Take a core for a thread that nothing wakes, and give the core of a thread that pauses or ends back."""
+    host = schedule.host[vertex]
+    then = schedule.then[vertex]
+    if schedule.in_offsets[vertex] == schedule.in_offsets[vertex + 1]:
+        _pass_over(now, host, schedule)
+        schedule.busy[host] += 1
+    if then < 0:
+        _give(now, host, schedule, events)
+    elif schedule.kind[then] == PAUSES:
+        schedule.gave[then] = True
+        _give(now, host, schedule, events)
+
+
+@njit(no_cpython_wrapper=True)
+def _release(now: int, vertex: int, schedule: _Schedule, events: Any) -> int:  # noqa: ANN401
+    """Tell the targets of a vertex that it happened; return until when its thread is at work, ns."""
+    then = schedule.then[vertex]
     until = now
-    for edge in range(dag.out_offsets[vertex], dag.out_offsets[vertex + 1]):
-        if not dag.live[edge]:
+    for edge in range(schedule.out_offsets[vertex], schedule.out_offsets[vertex + 1]):
+        if not schedule.live[edge]:
             continue
-        target = dag.target[edge]
-        allowed = now + dag.lag[edge]
+        target = schedule.target[edge]
+        allowed = now + schedule.lag[edge]
         if target == then:
             until = max(until, allowed)
-        run.best[target] = max(run.best[target], allowed)
-        run.waiting[target] -= 1
-        if run.waiting[target] == 0:
-            _ready(target, dag, threads, shares, run, events)
-    if host >= 0 and then >= 0 and threads.kind[then] == BLOCKS and run.waiting[then] > 0:
-        heapq.heappush(events, (np.int64(until), np.int64(_BLOCKS), np.int64(threads.place[then])))
+        schedule.allowed[target] = max(schedule.allowed[target], allowed)
+        schedule.waiting[target] -= 1
+        if schedule.waiting[target] == 0:
+            _ready(target, schedule, events)
+    return until
 
 
 @njit(no_cpython_wrapper=True)
-def _ready(vertex: int, dag: Dag, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
+def _ready(vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
     """Let a vertex happen in time, or ask for a core first."""
-    best, place = run.best[vertex], np.int64(threads.place[vertex])
-    if threads.kind[vertex] == RUNS or threads.host[vertex] < 0:
-        heapq.heappush(events, (np.int64(best + dag.gap[vertex]), np.int64(_HAPPENS), place))
+    allowed = schedule.allowed[vertex]
+    gap = schedule.gap[vertex]
+    if schedule.kind[vertex] == RUNS or schedule.host[vertex] < 0:
+        _plan(allowed + gap, _HAPPENS, schedule.place[vertex], events)
         return
-    if len(run.recorded):
-        shares.pause[vertex] = min(shares.pause[vertex], max(dag.gap[vertex], 0))
-    pause = shares.pause[vertex]
-    if run.gave[vertex]:
-        heapq.heappush(events, (np.int64(best + pause), np.int64(_ASKS), place))
+    if _is_recorded(schedule):
+        schedule.pause[vertex] = min(schedule.pause[vertex], max(gap, 0))
+    pause = schedule.pause[vertex]
+    if schedule.gave[vertex]:
+        _plan(allowed + pause, _ASKS, schedule.place[vertex], events)
         return
-    if len(run.recorded):
-        shares.wake[vertex] = dag.gap[vertex] - pause
+    if _is_recorded(schedule):
+        schedule.wake[vertex] = gap - pause
     else:
-        run.gap[vertex] = pause + shares.wake[vertex]
-    heapq.heappush(events, (np.int64(best + pause + shares.wake[vertex]), np.int64(_HAPPENS), place))
+        schedule.shared_gap[vertex] = pause + schedule.wake[vertex]
+    _plan(allowed + pause + schedule.wake[vertex], _HAPPENS, schedule.place[vertex], events)
 
 
 @njit(no_cpython_wrapper=True)
-def _ask(now: int, vertex: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
+def _ask(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
     """Queue for a core, and take a free one."""
-    host = threads.host[vertex]
-    _pass_over(now, host, threads, shares, run)
-    run.asked[vertex] = now
-    run.queue[host, run.queued[host]] = vertex
-    run.queued[host] += 1
-    if len(run.recorded):
-        heapq.heappush(events, (np.int64(run.recorded[vertex]), np.int64(_BEGAN), np.int64(threads.place[vertex])))
-    elif shares.without[vertex]:
-        _get(now, vertex, threads, shares, run, events)
+    host = schedule.host[vertex]
+    _pass_over(now, host, schedule)
+    schedule.asked[vertex] = now
+    schedule.queue[host, schedule.queued[host]] = vertex
+    schedule.queued[host] += 1
+    if _is_recorded(schedule):
+        _plan(schedule.recorded[vertex], _BEGAN, schedule.place[vertex], events)
+    elif schedule.without[vertex]:
+        _get(now, vertex, schedule, events)
         return
-    _serve(now, host, threads, shares, run, events)
+    _serve(now, host, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
-def _serve(now: int, host: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
-    """Give the free cores of a host to the threads that wait longest.
+def _serve(now: int, host: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Give the free cores of a host to the threads that wait longest."""
+    while _has_free_core(host, schedule):
+        first = _first_in_queue(now, host, schedule)
+        _not_ready(now, host, first, schedule)
+        if first < 0:
+            break
+        _get(now, first, schedule, events)
+
+
+@njit(no_cpython_wrapper=True)
+def _first_in_queue(now: int, host: int, schedule: _Schedule) -> int:
+    """Return the vertex whose thread waits longest for a core of a host; -1 for none.
 
     In a recording, a thread that went on much later was not ready when a core was left to a thread behind it, or free.
     """
-    while run.busy[host] < threads.cores[host]:
-        first = -1
-        for i in range(run.queued[host]):
-            vertex = run.queue[host, i]
-            if len(run.recorded) and run.recorded[vertex] > now + threads.soon:
-                continue
-            if first < 0 or _is_before(vertex, first, threads, run):
-                first = vertex
-        _not_ready(now, host, first, threads, shares, run)
-        if first < 0:
-            break
-        _get(now, first, threads, shares, run, events)
+    first = -1
+    for index in range(schedule.queued[host]):
+        vertex = schedule.queue[host, index]
+        if _is_recorded(schedule) and schedule.recorded[vertex] > now + schedule.soon:
+            continue
+        if first < 0 or _is_before(vertex, first, schedule):
+            first = vertex
+    return first
 
 
 @njit(no_cpython_wrapper=True)
-def _is_before(one: int, other: int, threads: CoreUsers, run: _UnderWay) -> bool:
-    """Return whether the thread of one vertex has waited longer for a core than that of another one."""
-    if run.asked[one] != run.asked[other]:
-        return bool(run.asked[one] < run.asked[other])
-    return bool(threads.place[one] < threads.place[other])
+def _is_before(vertex: int, other_vertex: int, schedule: _Schedule) -> bool:
+    """Return whether the thread of one vertex has waited longer for a core than the thread of another vertex."""
+    asked = schedule.asked
+    place = schedule.place
+    if asked[vertex] != asked[other_vertex]:
+        return bool(asked[vertex] < asked[other_vertex])
+    return bool(place[vertex] < place[other_vertex])
 
 
 @njit(no_cpython_wrapper=True)
-def _give(now: int, host: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
+def _give(now: int, host: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
     """Give a core back."""
-    _pass_over(now, host, threads, shares, run)
-    run.busy[host] -= 1
-    _serve(now, host, threads, shares, run, events)
+    _pass_over(now, host, schedule)
+    schedule.busy[host] -= 1
+    _serve(now, host, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
-def _pass_over(now: int, host: int, threads: CoreUsers, shares: Shares, run: _UnderWay) -> None:
+def _pass_over(now: int, host: int, schedule: _Schedule) -> None:
     """Let all threads that did not take a core, though one was free until now, be ready from now on."""
-    if run.busy[host] < threads.cores[host]:
-        _not_ready(now, host, -1, threads, shares, run)
+    if _has_free_core(host, schedule):
+        _not_ready(now, host, -1, schedule)
 
 
 @njit(no_cpython_wrapper=True)
-def _not_ready(now: int, host: int, first: int, threads: CoreUsers, shares: Shares, run: _UnderWay) -> None:
+def _not_ready(now: int, host: int, first: int, schedule: _Schedule) -> None:
     """Let threads that have waited longer than that of a vertex (all for -1) be ready from now on, as recorded."""
-    if len(run.recorded) == 0:
+    if not _is_recorded(schedule):
         return
-    for i in range(run.queued[host]):
-        vertex = run.queue[host, i]
-        if now > run.asked[vertex] and (first < 0 or _is_before(vertex, first, threads, run)):
-            run.asked[vertex] = now
-            shares.pause[vertex] = now - run.best[vertex]
+    for index in range(schedule.queued[host]):
+        vertex = schedule.queue[host, index]
+        is_passed_over = first < 0 or _is_before(vertex, first, schedule)
+        if is_passed_over and now > schedule.asked[vertex]:
+            schedule.asked[vertex] = now
+            schedule.pause[vertex] = now - schedule.allowed[vertex]
 
 
 @njit(no_cpython_wrapper=True)
-def _get(now: int, vertex: int, threads: CoreUsers, shares: Shares, run: _UnderWay, events: Any) -> None:  # noqa: ANN401
+def _get(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
     """Let a thread have a core from now on."""
-    host = threads.host[vertex]
-    for i in range(run.queued[host]):
-        if run.queue[host, i] == vertex:
-            run.queued[host] -= 1
-            run.queue[host, i] = run.queue[host, run.queued[host]]
-            break
-    waited = now - run.asked[vertex]
-    if len(run.recorded) == 0:
-        run.gap[vertex] = shares.pause[vertex] + waited + shares.wake[vertex]
-    elif shares.without[vertex]:
-        shares.wake[vertex] = waited
-    elif run.busy[host] < threads.cores[host] and run.recorded[vertex] == now:  # nobody made it wait
-        shares.pause[vertex] += waited
+    host = schedule.host[vertex]
+    _leave_queue(vertex, host, schedule)
+    waited = now - schedule.asked[vertex]
+    if _is_recorded(schedule):
+        _divide_gap(now, vertex, waited, schedule)
     else:
-        shares.wait[vertex] = waited
-        shares.wake[vertex] = run.recorded[vertex] - now
-    run.busy[host] += 1
-    happens = now + shares.wake[vertex] * (not shares.without[vertex] or len(run.recorded) == 0)
-    heapq.heappush(events, (np.int64(happens), np.int64(_HAPPENS), np.int64(threads.place[vertex])))
+        schedule.shared_gap[vertex] = schedule.pause[vertex] + waited + schedule.wake[vertex]
+    schedule.busy[host] += 1
+    happens = now
+    if not (_is_recorded(schedule) and schedule.without[vertex]):
+        happens += schedule.wake[vertex]
+    _plan(happens, _HAPPENS, schedule.place[vertex], events)
 
 
 @njit(no_cpython_wrapper=True)
-def _in_queue(vertex: int, host: int, run: _UnderWay) -> bool:
+def _divide_gap(now: int, vertex: int, waited: int, schedule: _Schedule) -> None:
+    """Write which parts of a recorded gap were a pause, a wait for the core that the thread gets now, and its wake."""
+    recorded = schedule.recorded[vertex]
+    host = schedule.host[vertex]
+    if schedule.without[vertex]:
+        schedule.wake[vertex] = waited
+    elif _has_free_core(host, schedule) and recorded == now:  # nobody made it wait
+        schedule.pause[vertex] += waited
+    else:
+        schedule.wait[vertex] = waited
+        schedule.wake[vertex] = recorded - now
+
+
+@njit(no_cpython_wrapper=True)
+def _leave_queue(vertex: int, host: int, schedule: _Schedule) -> None:
+    """Take a vertex out of the queue of its host."""
+    for index in range(schedule.queued[host]):
+        if schedule.queue[host, index] == vertex:
+            schedule.queued[host] -= 1
+            schedule.queue[host, index] = schedule.queue[host, schedule.queued[host]]
+            break
+
+
+@njit(no_cpython_wrapper=True)
+def _in_queue(vertex: int, host: int, schedule: _Schedule) -> bool:
     """Return whether a vertex waits for a core."""
-    return vertex in run.queue[host, : run.queued[host]]
+    return vertex in schedule.queue[host, : schedule.queued[host]]
