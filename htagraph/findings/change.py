@@ -202,7 +202,7 @@ def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
 
 
 def telling_text(outcome: Outcome, us: float, interval: tuple[float, float]) -> str:
-    """Return a recording that would tell how much a change saves; empty where the interval is no wider than the gain."""
+    """Return a recording that would tell the gain of a change; empty where the interval is no wider than the gain."""
     low, high = interval
     if high - low <= us:
         return ""

@@ -67,10 +67,10 @@ def _when(results: Results) -> list[Claim]:
 
 def _words(claim: Claim) -> str:
     cause, name = claim.facts["cause"], claim.facts["cause_name"]
-    where = f", mainly {in_short(name)}" if name else ""
+    activity = f", mainly {in_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.facts['total_us'])} in "
-        f"collectives (over all ranks); {_CAUSES[cause][0] if cause in _CAUSES else cause}{where}."
+        f"collectives (over all ranks); {_CAUSES[cause][0] if cause in _CAUSES else cause}{activity}."
     )
 
 

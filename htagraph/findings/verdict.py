@@ -127,8 +127,8 @@ def sentences(claims: Iterable[Claim]) -> list[str]:
     said = stated(claims)
     advice = [finding.advice(*group) for finding, group in said]
     return [
-        " ".join(spoken(finding.whole(*group), advice[at] if advice[at] not in advice[:at] else ""))
-        for at, (finding, group) in enumerate(said)
+        " ".join(spoken(finding.whole(*group), advice[place] if advice[place] not in advice[:place] else ""))
+        for place, (finding, group) in enumerate(said)
     ]
 
 
@@ -179,16 +179,16 @@ def in_brief(
         >>> in_brief([Claim("ranks_missing", "3", 8, "count")])
         (['Caution: only rank 3 of 8 was read, so waiting for the others looks like communication.'], 0)
     """
-    every = stated(claims)
-    doubts = [finding.short(*group) for finding, group in every if finding.is_caution]
+    said_by = stated(claims)
+    doubts = [finding.short(*group) for finding, group in said_by if finding.is_caution]
     cautions = [f"Caution: {'; '.join(doubts)}."] if doubts else []
-    conclusions = [(finding, group) for finding, group in every if not finding.is_caution]
+    conclusions = [(finding, group) for finding, group in said_by if not finding.is_caution]
     shown = min(len(conclusions), MOST_ROWS - len(cautions))
     lines = cautions
     for count, advised, listed in [
-        *((shown, shown, each) for each in range(MAX_LISTED, SHORT_LIST, -1)),
-        *((shown, each, SHORT_LIST) for each in range(shown, 0, -1)),
-        *((each, 0, SHORT_LIST) for each in range(shown, 0, -1)),
+        *((shown, shown, names) for names in range(MAX_LISTED, SHORT_LIST, -1)),
+        *((shown, count, SHORT_LIST) for count in range(shown, 0, -1)),
+        *((count, 0, SHORT_LIST) for count in range(shown, 0, -1)),
     ]:
         advice = [finding.advice(*group) * (at < advised) for at, (finding, group) in enumerate(conclusions[:count])]
         lines = [

@@ -35,7 +35,7 @@ class _Event(NamedTuple):
 
 @dataclass(slots=True)
 class _HostCores:
-    """The cores of one host."""
+    """The cores of a host."""
 
     free: int
     queue: list[tuple[int, int]] = field(default_factory=list)
@@ -118,7 +118,7 @@ def _begin(rank: RankState, ready_ns: int, start_ns: int) -> None:
 
 
 def run_thread(schedule: CoreSchedule, rank: RankState, next_step: Callable[[RankState], bool]) -> None:
-    """Run a rank's host until it blocks, one step at most."""
+    """Run a rank's host until it blocks, a step at most."""
     if rank.position == len(rank.code) and not next_step(rank):
         _block(schedule, rank, rank.now)
         return

@@ -94,7 +94,7 @@ def test_json_and_markdown_need_no_format(run: Any, tmp_path: Path) -> None:
     for name in ("a.json", "a.md"):
         assert run("opportunities", DEMO, "-o", tmp_path / name).code == 0
     assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["command"] == "opportunities"
-    assert (tmp_path / "a.md").read_text(encoding="utf-8").startswith("## Opportunities")
+    assert (tmp_path / "a.md").read_text(encoding="utf-8").startswith("## What to change")
 
 
 def test_a_folder_gets_a_file_per_table(run: Any, tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_a_folder_gets_a_file_per_table(run: Any, tmp_path: Path) -> None:
 
 
 def test_one_table_is_one_file_and_several_are_not(run: Any, tmp_path: Path) -> None:
-    assert run("opportunities", DEMO, "-o", tmp_path / "a.csv").code == 0
-    assert "gain_us" in pd.read_csv(tmp_path / "a.csv").columns
+    assert run("kernels", DEMO, "-o", tmp_path / "a.csv").code == 0
+    assert "total_us" in pd.read_csv(tmp_path / "a.csv").columns
     ran = run("idle", DEMO, "-o", tmp_path / "b.csv")
     assert ran.code == 2
     assert "streams, pauses" in " ".join(ran.err.replace("│", " ").split())
