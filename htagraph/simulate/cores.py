@@ -2,8 +2,7 @@
 
 An event simulation of its own: a host gives a core to the thread that was ready first, the lower rank of two. A thread
 gives its core away while it waits for a device, for a place in a stream's queue, or for another thread of its rank to
-wake. What a thread does between two such moments depends on no other thread, so it is executed as soon as the thread
-has a core.
+wake. Between two waits a thread depends on no other thread, so the stretch is executed once the thread has a core.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ class _Event(NamedTuple):
 
 @dataclass(slots=True)
 class _HostCores:
-    """The cores of a host."""
+    """The cores of one host."""
 
     free: int
     queue: list[tuple[int, int]] = field(default_factory=list)
-    """The threads that wait for a core, as a heap of (moment at which the thread was ready, ns; rank)."""
+    """The waiting threads, as a heap of (moment of readiness, ns; rank)."""
 
 
 @dataclass(slots=True)
 class _RunningThread:
-    """The thread of a rank that runs, or runs next: a rank's main and backward thread take turns."""
+    """The running or next thread of a rank: a rank's main and backward thread take turns."""
 
     has_core: bool = False
     blocks_ns: int | None = None
-    """When the thread gives its core away; None while no moment is known."""
+    """When the thread gives its core away; None while unknown."""
 
 
 @dataclass(slots=True)
 class CoreSchedule:
-    """The threads that have a core of each host, and the events to come."""
+    """The owners of each host's cores, and the events to come."""
 
     engine: Simulation
     hosts: list[_HostCores]
@@ -66,7 +65,7 @@ class CoreSchedule:
 
 
 def schedule_of(engine: Simulation, cores_per_host: int) -> CoreSchedule:
-    """Return the schedule of a job that has not begun: each rank asks for a core at its first moment."""
+    """Return the schedule of a job before the first event: each rank asks for a core at its first moment."""
     hosts = -(-len(engine.ranks) // engine.job.gpus_per_node)
     schedule = CoreSchedule(
         engine,
@@ -83,7 +82,7 @@ def _push(schedule: CoreSchedule, time_ns: int, moment: _Moment, rank: RankState
 
 
 def grants(schedule: CoreSchedule) -> Iterator[RankState]:
-    """Yield each rank at the moment at which it gets a core; the caller executes it before it asks for the next one."""
+    """Yield each rank once the rank has a core; the caller executes the rank before asking for the next."""
     while schedule.events:
         event = heapq.heappop(schedule.events)
         thread = schedule.threads[event.rank]
@@ -104,7 +103,7 @@ def grants(schedule: CoreSchedule) -> Iterator[RankState]:
 
 
 def _begin(rank: RankState, ready_ns: int, start_ns: int) -> None:
-    """Let a thread go on with a core: a call that blocked returns only then."""
+    """Let a thread go on with a core; a blocking call returns at this moment."""
     if start_ns == ready_ns:
         return
     assert rank.run is not None
@@ -118,7 +117,7 @@ def _begin(rank: RankState, ready_ns: int, start_ns: int) -> None:
 
 
 def run_thread(schedule: CoreSchedule, rank: RankState, next_step: Callable[[RankState], bool]) -> None:
-    """Run a rank's host until it blocks, a step at most."""
+    """Run a rank's host until the next block, one step at most."""
     if rank.position == len(rank.code) and not next_step(rank):
         _block(schedule, rank, rank.now)
         return
@@ -143,7 +142,7 @@ def run_thread(schedule: CoreSchedule, rank: RankState, next_step: Callable[[Ran
 
 
 def _block(schedule: CoreSchedule, rank: RankState, blocks_ns: int) -> None:
-    """Let a thread give its core away at a moment, unless it has done so or will do so already."""
+    """Let a thread give its core away at a moment, unless this has happened or is planned."""
     thread = schedule.threads[rank.place.rank]
     if thread.has_core and thread.blocks_ns != blocks_ns:
         thread.blocks_ns = blocks_ns
