@@ -229,7 +229,7 @@ def _proposed(sentences: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[Prop
                 yield ProposedChange(finding.name, claim.about, action, gain, claim.change)
 
 
-class _Place(NamedTuple):
+class _PlaceInList(NamedTuple):
     """The place of a row in the list: rows are sorted by these."""
 
     group: int
@@ -239,20 +239,20 @@ class _Place(NamedTuple):
     """The gain, negative."""
 
 
-def _order(row: ProposedChange, late: Sequence[Claim]) -> _Place:
+def _order(row: ProposedChange, late: Sequence[Claim]) -> _PlaceInList:
     """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain.
 
     Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
     rank is late comes first.
     """
     if row.gain is None:
-        return _Place(0, 0.0, 0.0)
+        return _PlaceInList(0, 0.0, 0.0)
     beyond_us = sum(
         claim.change.gain.value_us for claim in late if claim.change and " ".join(row.options) == claim.facts["within"]
     )
     value_us = row.gain.value_us - beyond_us
     sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
-    return _Place(1 if row.is_known else 2, -sure_us, -value_us)
+    return _PlaceInList(1 if row.is_known else 2, -sure_us, -value_us)
 
 
 def _computes(sentences: Sequence[tuple[Finding, list[Claim]]]) -> bool:
