@@ -167,9 +167,10 @@ def works_of(
     threads: Sequence[HostThread],
     lanes: Mask,
 ) -> Array:
-    """Return the work of a rank's threads: the operators inside no other one, and regions of threads without steps.
+    """Return the work that a rank's threads may wait for: outermost operators, regions of threads without steps, transfers.
 
-    A recording may begin inside a region, which is then not in it, while its operators are.
+    A recording may begin inside a region, which is then not in it, while its operators are. A transfer counts on any
+    thread: another thread may have asked for the transfer.
 
     Args:
         job: the job.
@@ -194,8 +195,9 @@ def _works_of_rank(job: RecordedJob, rank: int, lanes: Mask) -> Array:
     has_steps = np.isin(lane, lane[steps])
     regions = on_thread & (kind == ActivityKind.ANNOTATION) & ~has_steps
     operators = on_thread & (kind == ActivityKind.OP)
+    transfers = np.flatnonzero(kind == ActivityKind.HOST_COMMUNICATION)
     outer = np.union1d(outermost(above, operators), outermost(above, regions))
-    return of_rank.start + outer
+    return of_rank.start + np.union1d(outer, transfers)
 
 
 def _waits(

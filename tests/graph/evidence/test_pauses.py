@@ -60,3 +60,28 @@ def test_pauses_that_end_anywhere_wait_for_nothing() -> None:
         end = begin + 10_000 + 7_919 * number % 9_000
         events.append(op("other", end - 3_000, 3_000, OTHER))
     assert not [each for each in links(events) if each[1] == "more.start"]
+
+
+def compressed_beside(compress_us: list[int]) -> list[Json]:
+    """Return steps in which a thread compresses and reduces gradients, and the main thread goes on behind that."""
+    events: list[Json] = []
+    at = 0
+    for number, lasts_us in enumerate(compress_us):
+        begin = at
+        over = begin + 4_200 + lasts_us
+        events += [op("backward", begin + 50, 4_000), op("compress", begin + 4_100, lasts_us, OTHER)]
+        events += [op("c10d::allreduce_", over, 40, OTHER), annotation("gloo:all_reduce", over + 60, 900, OTHER + 1)]
+        resumes = over + 960 + WAKE_US
+        events.append(op("update", resumes, 3_000))
+        at = resumes + 3_100
+        events.append(step(number, begin, at - begin))
+    return events
+
+
+def test_a_thread_goes_on_behind_a_collective_that_another_thread_asked_for() -> None:
+    compress_us = [20_000 + 1_700 * (number % 4) for number in range(8)]
+    graph = load(compressed_beside(compress_us))
+    assert hg.replay(graph).max_error_ns == 0
+    half = hg.what_if(graph).scale(factor=0.5, op="compress").run()
+    truth = load(compressed_beside([lasts_us // 2 for lasts_us in compress_us]))
+    assert abs(half.makespan_ns / (truth.time.max() - truth.origin_ns) - 1) < 0.02
