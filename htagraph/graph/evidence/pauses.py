@@ -167,7 +167,7 @@ def works_of(
     threads: Sequence[HostThread],
     lanes: Mask,
 ) -> Array:
-    """Return the work that a rank's threads may wait for: outermost operators, regions of threads without steps, transfers.
+    """Return the work that a thread may wait for: outermost operators, regions of threads without steps, and transfers.
 
     A recording may begin inside a region, which is then not in it, while its operators are. A transfer counts on any
     thread: another thread may have asked for the transfer.
