@@ -28,7 +28,7 @@ from benchmarks.conclusions_truth.straggler import (
     simulated_straggler,
     straggler_findings,
 )  # fmt: skip
-from htagraph.findings.finding import Claim
+from htagraph.findings.finding import Claim, gain_in
 from htagraph.simulate import Job, simulate
 
 __all__ = ["Case", "changed_cases", "job_cases", "late_cases", "pair_cases", "pause_cases", "trace_cases"]
@@ -67,16 +67,17 @@ def _job(job: Job) -> list[Finding]:
     true = true_gains(job, groups=said.groups)
     findings += gain_findings(said.opportunities, true)
     for claim in said.of("gain"):
-        key = key_of(Row(claim.facts["what"], claim.about, claim.facts["percent"]))
+        percent = gain_in(claim).percent
+        key = key_of(Row(claim.facts["what"], claim.about, percent))
         if key in true:
-            findings += ceiling_findings(claim.about, claim.facts["percent"], _stated_interval(claim), true[key])
+            findings += ceiling_findings(claim.about, percent, _stated_interval(claim), true[key])
     return findings
 
 
 def _stated_interval(claim: Claim) -> tuple[float, float] | None:
     """Return the interval of a gain in percent, if its sentence states one."""
     low, high = claim.interval or (claim.figure, claim.figure)
-    whole = claim.facts["makespan_us"]
+    whole = gain_in(claim).makespan_us
     return (100 * low / whole, 100 * high / whole) if high - low > 0.1 * claim.figure else None
 
 
@@ -261,7 +262,7 @@ def _ceilings(said: Said, truth: dict[str, Any], gained_us: float) -> list[Findi
             steps = len(said.graph.steps) - 1  # in the first and the last one, others may be in the way
             most = max((claim.interval or (0, claim.figure))[1], claim.figure) / steps
             text = f"{claim.about[:50]} at most {most / 1000:.1f} ms a step"
-            right = gained_us <= most + PAIR_OFF / 100 * claim.facts["makespan_us"] / steps
+            right = gained_us <= most + PAIR_OFF / 100 * gain_in(claim).makespan_us / steps
             findings.append(Finding("at most", text, "", right, f"the change gained {gained_us / 1000:.1f} ms"))
     return findings
 

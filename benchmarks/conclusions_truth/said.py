@@ -40,7 +40,7 @@ class Said:
     def pauses(self) -> list[Pause]:
         """The host's longest pauses that are named."""
         return [
-            Pause(c.about, c.facts["inside"], c.facts["rank"], c.facts["total_us"], c.facts["longest_us"])
+            Pause(c.about, c.facts["inside"], c.facts["ranks"][0], c.facts["total_us"], c.facts["longest_us"])
             for c in self.of("host_pause")
         ]
 

@@ -15,7 +15,10 @@ from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of
 from htagraph.output.reports.ranks import opportunities_report, plan_report
 from tests.findings.claims_by_hand import blocking, gain
-from tests.reach import JOBS, graph_of, label
+from tests.reach import DATASETS, REAL, graph_of, label
+
+JOBS = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
+"""Jobs on which many replays take little time."""
 
 
 def test_a_known_way_stands_before_faster_code_that_gains_more() -> None:

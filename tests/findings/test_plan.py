@@ -11,7 +11,7 @@ from htagraph.findings.plan import plan_of
 from htagraph.findings.results import Results
 from htagraph.queries.weights import ChangeError
 from tests.findings.test_start_up import starting
-from tests.reach import DATA, JOBS, graph_of, label
+from tests.reach import DATA, DATASETS, JOBS, REAL, graph_of, label
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
 
 
@@ -31,7 +31,7 @@ def test_one_change_is_said_in_the_singular() -> None:
     assert "rank 2 as fast as its peers" in said[0]  # the simulated fault
 
 
-@pytest.mark.parametrize("path", JOBS, ids=label)
+@pytest.mark.parametrize("path", [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)], ids=label)
 def test_what_to_do_first_is_the_first_plan_and_no_plan_saves_less(path: Path) -> None:
     results = Results(graph_of(path))
     first = changes_of(results).first

@@ -59,4 +59,4 @@ def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
     if first is None:
         return []
     said = f"First: {first.text}"
-    return [f"{said} {first.change.command(inputs)}" if first.change else said]
+    return [f"{said.removesuffix('.')}: {first.change.command(inputs)}" if first.change else said]

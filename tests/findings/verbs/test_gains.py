@@ -24,7 +24,7 @@ def test_the_demos_path_has_four_sentences() -> None:
     assert where == "The path waits for no other rank: all of it is on one."
     assert gains.startswith("Most you could win per step, each alone: operator aten::mm")
     assert "the work of rank 2" in gains
-    assert command.endswith(". htagraph what-if x --fix-straggler auto")
+    assert command.endswith(": htagraph what-if x --fix-straggler auto")
 
 
 def test_an_empty_job_has_no_path() -> None:
@@ -35,7 +35,7 @@ def test_what_to_do_first_is_said_first_with_its_command() -> None:
     claims = [gain("aten::mm", 5000.0, 2.0, "operator", target="op=aten::mm", half_us=300.0, steps=10)]
     (sentence,) = opportunities_sentences(claims, ranked(claims), ["x"])
     assert sentence == (
-        "First: Begin with the code that decides most. Half the time of operator aten::mm saves 30.0 µs per step. "
+        "First: Begin with the code that decides most. Half the time of operator aten::mm saves 30.0 µs per step: "
         "htagraph what-if x --scale op=aten::mm:0.5"
     )
 

@@ -97,7 +97,7 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
 ) -> None:
     said = results("critical-path", simulated(regime))["conclusions"]
     assert said[0].startswith(f"Bound by {bound}")
-    line = shlex.split(said[-1].partition(". htagraph ")[2])
+    line = shlex.split(said[-1].partition(": htagraph ")[2])
     (prediction,) = results(*line)["prediction"]
     saved_us = prediction["baseline_step_us"] - prediction["predicted_step_us"]
     assert saved_us > 0
