@@ -1,11 +1,12 @@
 """The one list of changes that findings propose, each with its gain; the largest sure gain comes first.
 
 `htagraph summary` begins with the head of this list, `htagraph opportunities` shows the list, `htagraph plan` chooses
-among its changes, and the page presets them.
+among its changes, and the page begins with its head.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,7 @@ from htagraph.findings.change import Gain, PredictedChange, gain_of, per_step, s
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.gain import GAIN, gaining
 from htagraph.findings.incomplete import INCOMPLETE
+from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import spoken
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
@@ -40,7 +42,12 @@ TABLE: Final = Table(
     Col("high_us", doc="upper end of the interval", heading="at most_us"),
     Col("gain_percent", doc="gain as a share of a usual step, or of the job"),
     Col("scope", "str", '``"step"`` or ``"job"``: the unit of the gain'),
-    Col("is_known", "bool", "whether a way is known; else code would have to be written twice as fast"),
+    Col(
+        "is_known",
+        "bool",
+        "whether a way is known; else code would have to be written twice as fast",
+        heading="a way is known",
+    ),
     Col("action", "str", "the advice to a person; empty where no way is known"),
     Col("options", "str", "the options of the command line that predict the change; empty where none do"),
     Col("finding", "str", "the finding that proposes it"),
@@ -92,7 +99,7 @@ class ProposedChange:
             ends = {"low": gain.low_us, "value": gain.value_us, "high": gain.high_us}
             gain_us = {end: per_step(us, gain.steps) for end, us in ends.items()}
         return {
-            "change": " ".join(self.options),
+            "change": shlex.join(self.options),
             "gain_us": gain_us,
             "scope": gain.scope if gain else "job",
             "text": self.text,
@@ -131,7 +138,7 @@ class ProposedChanges:
                 "scope": row.gain.scope,
                 "is_known": row.is_known,
                 "action": row.action,
-                "options": " ".join(row.options),
+                "options": shlex.join(row.options),
                 "finding": row.finding,
             }
             for row in self.rows
@@ -177,10 +184,9 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
     for change, action in gaining(results):
         row = ProposedChange(GAIN.name, change.name, action, change.gain, change)
         code.append(_measured(results, row) if row.is_known else row)
-    rows = ranked(said, code)
-    return ProposedChanges(
-        tuple(_measured(results, row) if exact or not place else row for place, row in enumerate(rows))
-    )
+    rows = [_measured(results, row) if exact or not place else row for place, row in enumerate(ranked(said, code))]
+    named = [row for place, row in enumerate(rows) if not place or row.gain is None or row.gain.percent >= MIN_PERCENT]
+    return ProposedChanges(tuple(named))
 
 
 def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> ProposedChanges:

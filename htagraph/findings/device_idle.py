@@ -181,7 +181,7 @@ def _when(results: Results) -> list[Claim]:
             # the work and savings of a host without operators are not known
             facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            if facts["host"] == "launches" and facts["is_recorded"]:  # what a host without time saves is for the trial
+            if facts["host"] == "launches" and facts["is_recorded"]:  # only then late launches cost time
                 change = _change_of_host(results, is_loading=loading["loading_us"] > 0)
                 facts["replays"] = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
         facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
@@ -224,7 +224,7 @@ def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | 
 
 
 def _gain_of_host(results: Results) -> Gain:
-    """Return what the job gains if its host takes no time."""
+    """Return the gain of the job if its host takes no time."""
     outcome = scenario_of(results.warm_graph, ["--infinite-host"]).run()
     return gain_of(outcome, results.makespan_ns, results.steps)
 

@@ -48,7 +48,7 @@ CURVE = Table(
     Col("saved_us", doc="what the best of these sets saves, in the unit of the plan"),
     Col("saved_percent", doc="of a usual step, or of the job"),
     Col("possible_us", doc="what no set of so many of these changes exceeds; `saved_us` where the set is the best one"),
-    Col("how", "str", '``"optimal"``, or how far from the best one the set may be'),
+    Col("how", "str", '``"optimal"``, known ways first, or how far from the best one the set may be'),
     Col("which", "str", "the names of the changes"),
 )
 
@@ -70,7 +70,7 @@ class BestChanges:
     without_start_up: bool
     """Whether figures are of a job that is shorter than recorded: without its first calls."""
     how: str
-    """``"optimal"``: no set of so many of the changes saves more; or how far from that the set may be."""
+    """``"optimal"``: no set of so many changes, known ways first, saves more; or how far from that the set may be."""
     among: int
     """Among how many changes the plan was chosen."""
     left_out: tuple[str, ...]
@@ -83,6 +83,8 @@ class BestChanges:
     """The prediction with all changes."""
     options: tuple[str, ...]
     """The options of ``htagraph what-if`` that make all changes, in an order in which they may follow each other."""
+    among_known: int = 0
+    """How many of these have a known way; faster code is put beside such changes, never in their place."""
     proposed: tuple[ProposedChange, ...] = ()
     """The changes as they stand in `htagraph.changes`, the first thing to do first."""
 
@@ -138,9 +140,15 @@ class BestChanges:
 
     def _beyond(self, count: str, verb: str) -> str:
         """Return that the plan is the best one, among changes with a known way, and then among others."""
-        if len({row.is_known for row in self.proposed}) > 1:
-            return f"Changes for which a way is known stand first; no other code of the {self.among} adds more."
-        return f"No other {count} of the {self.among} compared {verb} more."
+        if not 0 < self.among_known < self.among:
+            return f"No other {count} of the {self.among} compared {verb} more."
+        if all(row.is_known for row in self.proposed):
+            known = f"{self.among_known} for which a way is known"
+            rest = "faster code was not put in their place"
+            if len(self.proposed) == self.among_known:
+                return f"These are all {known}; {rest}."
+            return f"No other {count} of the {known} {verb} more; {rest}."
+        return f"Changes for which a way is known stand first; no other code of the {self.among} adds more."
 
     def _without_change(self) -> list[str]:
         """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
@@ -228,6 +236,7 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
         outcome, tuple(word for offer in chosen for word in offer.options),
+        len(first),
         tuple(row for row in proposed if row.options in {offer.options for offer in chosen}),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -153,7 +154,7 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
                 "figure": claim.figure,
                 "unit": claim.unit,
                 "ranks": [int(rank) for rank in claim.facts.get("ranks", ())],
-                "change": " ".join(claim.change.options) if claim.change else "",
+                "change": shlex.join(claim.change.options) if claim.change else "",
                 "gain_us": gain_us,
                 "share_percent": claim.figure if claim.unit == "percent" else percent,
                 "rests_on": sorted(doubt.value for doubt in claim.rests_on),

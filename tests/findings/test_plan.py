@@ -94,3 +94,19 @@ def test_each_number_of_changes_saves_more() -> None:
 def test_a_budget_is_a_whole_number(budget: int) -> None:
     with pytest.raises(ChangeError, match="whole number of changes from 1 to 16"):
         hg.plan(graph_of(DATA / "demo"), budget=budget)
+
+
+def test_a_plan_claims_no_more_than_was_compared() -> None:
+    """Faster code is put beside changes with a known way, so that a set of it may save more than the plan."""
+    plan = hg.plan(graph_of(DATA / "demo"))
+    known = [row for row in plan.proposed if row.is_known]
+    assert 0 < len(known) < len(plan.proposed)
+    assert any(
+        sentence.startswith("Changes for which a way is known stand first") for sentence in plan.sentences(["x"])
+    )
+    several = replace(plan, proposed=tuple(known), among_known=len(known))
+    assert any(f"These are all {len(known)} for which a way is known" in text for text in several.sentences(["x"]))
+    fewer = replace(several, among_known=len(known) + 1)
+    assert any(f"of the {len(known) + 1} for which a way is known save more" in text for text in fewer.sentences(["x"]))
+    alike = replace(plan, among_known=0)
+    assert any(text.startswith("No other 3 changes of the ") for text in alike.sentences(["x"]))

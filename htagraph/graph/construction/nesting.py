@@ -17,10 +17,14 @@ def nesting_order(lane: Array, start: Array, end: Array) -> Array:
     """
     if not len(start):
         return np.zeros(0, np.int64)
-    span_ns = int(end.max()) - int(start.min()) + 1
-    if span_ns * (int(lane.max()) + 1) > np.iinfo(np.int64).max:  # slower, and the same
+    first_ns = int(start.min())
+    span_ns = int(end.max()) - first_ns + 1
+    lane_count = int(lane.max()) + 1
+    is_too_large = span_ns * lane_count > np.iinfo(np.int64).max
+    if is_too_large:  # sorting by columns is slower, and gives the same order
         return np.lexsort((-end, start, lane))
-    place = lane.astype(np.int64) * span_ns + (start - start.min())
+    lane_begin = lane.astype(np.int64) * span_ns
+    place = lane_begin + (start - first_ns)
     order = np.argsort(place, kind="stable")
     place = place[order]
     tied = np.zeros(len(place) + 1, np.bool_)

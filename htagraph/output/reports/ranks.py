@@ -267,7 +267,8 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     found = changes_of(results, exact=True)
     proposed = found.to_frame()
     sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), found, inputs)
-    brief_changes = proposed.drop(columns=["action", "options", "finding", "is_known"])
+    is_known = proposed["is_known"].map({True: "yes", False: "no"})
+    brief_changes = proposed.drop(columns=["action", "options", "finding"]).assign(is_known=is_known)
     return report_on(
         graph,
         "opportunities",
