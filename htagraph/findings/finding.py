@@ -169,7 +169,7 @@ class Evidence:
     look: str = ""
     """What is to be seen at the place."""
     command: tuple[str, ...] = ()
-    """What to look at, a verb and its options, where there is no trial; empty for nothing."""
+    """What to look at, a verb and its options, where no claim proposes a change; empty for nothing."""
     meaning: Callable[..., Any] | property | None = None
     """The function, or property, whose docstring says what the numbers mean."""
 
