@@ -104,11 +104,17 @@ def _short(claim: finding.Claim) -> str:
     return f"The host waits for its device in {place}. Without these waits {less_text(gain_in(claim))}."
 
 
+def _why(claim: finding.Claim) -> str:
+    """Return where the host waits for its device, and how often."""
+    return f"The host waits for its device in {finding.in_short(claim.about)}, {claim.facts['count']:,} times."
+
+
 BLOCKING = finding.Finding(
     "blocking",
     needs=finding.PREDICTS,
     when=_when,
     short=_short,
+    why=_why,
     evidence=_evidence,
     advice=_advice,
 )

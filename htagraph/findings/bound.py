@@ -226,6 +226,29 @@ def _short(claim: Claim) -> str:
     return text
 
 
+def _why(claim: Claim) -> str:
+    """Return what most of the critical path is spent on."""
+    shares = claim.facts["shares"]
+    if claim.facts["by_workers"]:
+        waited, batches = claim.facts["batches"]
+        return f"The job waits for {waited:,} of {batches:,} batches of its data loader."
+    source = claim.facts.get("source")
+    word = cause_words(claim.about, shares)
+    if is_unrecorded(claim):
+        word = "host time, most of it without any event"
+    elif source and claim.about == "data_loading":
+        word = f"waiting for another process or thread in {source}"
+    elif claim.about == "communication" and claim.facts.get("absent"):
+        word = f"{word}, or waiting for ranks not {claim.facts['absent']}"
+    where = ""
+    if claim.facts["several"] and claim.facts["ranks"]:
+        rank, percent = next(iter(claim.facts["ranks"].items()))
+        where = f", on rank {rank}" if percent >= 100 - MIN_PERCENT else ""
+    largest = "".join(f"; the largest kernel is {in_short(name)}" for name, _ in claim.facts.get("kernels", ()))
+    start = "Apart from start-up, bound" if claim.facts.get("started") else "Bound"
+    return f"{start} by {word}: {share_text(claim.figure)} of the critical path{where}{largest}."
+
+
 def _larger(claim: Claim, category: str, share: float) -> str:
     """Say of a category why it is not the cause, if it takes more of the path; else empty."""
     gains = claim.facts.get("free_by_cause", {})
@@ -342,4 +365,4 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, advice=_advice)
+BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, why=_why, evidence=_evidence, advice=_advice)

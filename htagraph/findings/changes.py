@@ -16,14 +16,14 @@ import pandas as pd
 from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.bound import BOUND
-from htagraph.findings.change import Gain, PredictedChange, gain_of, per_step, scenario_of
+from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.gain import GAIN, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import spoken
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
+from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.findings.verdict import claims_of, stated
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -34,6 +34,8 @@ __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of"
 
 _NO_WAY = "Begin with the code that decides most."
 """The advice where no way is known."""
+_AS_PEERS = "As fast as its peers"
+"""The change of a rank that the advice names."""
 TABLE: Final = Table(
     "What to change, by what is surely gained",
     Col("change", "str", "the job with the change"),
@@ -82,7 +84,14 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """The advice and the gain, in words."""
-        return " ".join(spoken(self.action or _NO_WAY, self.change.sentence if self.change else ""))
+        action = self.action or _NO_WAY
+        if self.change:
+            subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
+            return f"{action} {subject}: {brief_gain(self.change.gain)}."
+        is_recording = self.finding in (START_UP.name, BOUND.name)
+        if self.gain is None or is_recording:  # another recording makes no job faster
+            return action
+        return f"{action} Without it: {brief_gain(self.gain)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.

@@ -60,7 +60,15 @@ def _short(claim: Claim) -> str:
     return "; ".join([*texts, *([f"not all that {and_list(parts)} did was recorded, {rest}"] if parts else [])])
 
 
+def _why(claim: Claim) -> str:
+    """Return of which ranks a part is missing."""
+    unread = claim.facts["unread"]
+    if claim.facts["ranks"]:
+        return f"all that {ranks_text(claim.facts['ranks'])} did: the recording lost a part"
+    return f"what is in {plural(len(unread), 'file')} that cannot be read" if unread else str(claim.facts["same"][0])
+
+
 DAMAGED = Finding(
-    "damaged", when=_when, short=_short, is_caution=True,
+    "damaged", when=_when, short=_short, why=_why, is_caution=True,
     advice=lambda _: "Record again, and let the profiler finish writing (htagraph validate).",
 )  # fmt: skip

@@ -129,7 +129,7 @@ def _marks(results: Results, rank: int, work: Array) -> tuple[Array, Array]:
 
 
 def device_use(results: Results) -> str:
-    """Return how busy devices are, and how much of that they only communicate, as a part of a sentence.
+    """Return how busy devices are in the usual steps, and how much they only communicate, as a part of a sentence.
 
     It is empty where the recording lacks device work.
     """
@@ -140,9 +140,9 @@ def device_use(results: Results) -> str:
     if not window:
         return ""
     at_most = "at most " if upper_bounds(results.graph).any() else ""
-    text = f", {who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
+    text = f"{who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
     if results.usual:
-        return f"{text} {steps_text(results.usual).lower()}"
+        return text
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
     text += " apart from start-up" if len(results.graph.start_up) else ""
     return f"{text} ({share_text(talks)} only communicating)" if talks else text
@@ -284,6 +284,19 @@ def _words(claim: Claim) -> str:
     return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
+def _why(claim: Claim) -> str:
+    """Return how long devices wait, for what, and why."""
+    share = share_text(claim.figure)
+    who = "Devices wait" if claim.facts["several"] else "The device waits"
+    if claim.about == "host_wait":
+        return f"{who} {share} of the time for the host{_HOST.get(claim.facts['host'], ('', ''))[0]}."
+    if claim.about == "kernel_wait":
+        return f"{who} {share} of the time between many small kernels."
+    if claim.facts.get("other_work"):
+        return f"{who} {share} of the time, probably behind work of another process."
+    return f"{who} {share} of the time, but not for a late launch."
+
+
 def _advice(claim: Claim) -> str:
     is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
     advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
@@ -331,4 +344,6 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding("device_idle", needs=JUDGES, when=_when, short=_words, evidence=_evidence, advice=_advice)
+DEVICE_IDLE = Finding(
+    "device_idle", needs=JUDGES, when=_when, short=_words, why=_why, evidence=_evidence, advice=_advice
+)

@@ -196,6 +196,11 @@ class Finding(NamedTuple):
     """Returns the claims that the job's results support, with their facts; none where they do not."""
     short: Callable[..., str]
     """Returns the sentence, of a line or two; of a caution the part of a sentence, without capital and point."""
+    why: Callable[..., str] = lambda *_: ""
+    """Returns what shows it, in one sentence without gain and advice; empty for nothing that the head should say.
+
+    Of a caution, and where `is_unknown` is set, it is what the recording does not tell, as a part of a sentence.
+    """
     evidence: Callable[..., Evidence] = lambda *_: Evidence()
     """Returns what proves the claims; called with the results and the claims."""
     advice: Callable[..., str] = lambda *_: ""
@@ -204,6 +209,8 @@ class Finding(NamedTuple):
     """Whether all claims share a sentence."""
     is_caution: bool = False
     """Whether it makes other findings uncertain, and is no conclusion by itself."""
+    is_unknown: bool = False
+    """Whether it says what the recording does not tell."""
     needs: frozenset[Part] = frozenset()
     """The parts that a recording must hold for the finding: where one is missing, nothing is claimed."""
 

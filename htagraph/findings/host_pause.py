@@ -10,7 +10,7 @@ from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import PREDICTS, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_PERCENT
-from htagraph.findings.phrases import ranks_text, steps_text, time_text
+from htagraph.findings.phrases import ranks_text, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.ledger import Part
 from htagraph.queries.host_time import host_pauses, steps_of_pause
@@ -72,6 +72,15 @@ def _short(*claims: Claim) -> str:
     return f"On the critical path, most host time is: {'; '.join(parts)}."
 
 
+def _why(*claims: Claim) -> str:
+    """Return the host time that is most of the critical path."""
+    longest = claims[0]
+    what = in_short(longest.about) if longest.about else "time without any event"
+    inside = f" in {in_short(longest.facts['inside'])}" if longest.facts["inside"] else ""
+    ranks = f" on {ranks_text(sorted(set(longest.facts['ranks'])))}" if longest.facts["several"] else ""
+    return f"The largest host time on the critical path is {what}{inside}{ranks} ({share_text(longest.figure)})."
+
+
 def _evidence(_results: Results, *claims: Claim) -> Evidence:
     frame = pd.DataFrame([
         {
@@ -113,6 +122,7 @@ HOST_PAUSE = Finding(
     needs=PREDICTS | {Part.HOST},
     when=_when,
     short=_short,
+    why=_why,
     evidence=_evidence,
     is_list=True,
     advice=_advice,

@@ -300,5 +300,6 @@ INCOMPLETE = Finding(
     "incomplete",
     when=_when,
     short=lambda claim: str(claim.facts["sentence"]),
+    why=lambda claim: str(claim.facts["sentence"]),
     advice=lambda claim: str(claim.facts["advice"]),
 )

@@ -121,6 +121,16 @@ def _short(claim: finding.Claim) -> str:
     return f"{text}. Without that, {less_text(finding.gain_in(claim))}."
 
 
+def _why(claim: finding.Claim) -> str:
+    """Return how much of the time of host code something else takes."""
+    shares = [claim.facts["shares"][rank] for rank in _affected(claim)]
+    pattern = {
+        "in turn": ", as if ranks took turns on shared cores",
+        "together": ", on all ranks at the same moments",
+    }.get(claim.facts["pattern"], "")
+    return f"Something outside of host code interrupts it for {_from_to(shares, ' %')} of its time{pattern}."
+
+
 def _from_to(values: Sequence[float], unit: str) -> str:
     least, most = (f"{value:,.0f}" for value in (min(values), max(values)))
     return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
@@ -151,6 +161,6 @@ def _advice(claim: finding.Claim) -> str:
 
 
 INTERRUPTED = finding.Finding(
-    "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, evidence=_evidence,
-    advice=_advice,
+    "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, why=_why,
+    evidence=_evidence, advice=_advice,
 )  # fmt: skip

@@ -43,7 +43,14 @@ def _short(claim: Claim) -> str:
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
+def _why(claim: Claim) -> str:
+    """Return that times of the device are not known."""
+    if claim.facts.get("counted"):
+        return "when kernels run in the job: a profiler of counters ran them one by one"
+    return "what the device does: none of its work was recorded"
+
+
 NO_DEVICE_WORK = Finding(
-    "no_device_work", when=_when, short=_short, is_caution=True, advice=lambda claim:
+    "no_device_work", when=_when, short=_short, why=_why, is_caution=True, advice=lambda claim:
     "Record times without counters." if claim.facts.get("counted") else "Record with activities=[CPU, CUDA].",
 )  # fmt: skip

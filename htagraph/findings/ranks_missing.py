@@ -29,7 +29,15 @@ def _short(claim: Claim) -> str:
     return f"{read}{names}, so waiting for others looks like transfer"
 
 
+def _why(claim: Claim) -> str:
+    """Return that waits for ranks that were not read look like transfers."""
+    if claim.about:
+        return f"how much of communication is waiting: only rank {claim.about} of {claim.figure:,.0f} was read"
+    read = claim.facts["read"]
+    return f"how much of communication is waiting: only {read:,} of {claim.figure:,.0f} ranks were read"
+
+
 RANKS_MISSING = Finding(
-    "ranks_missing", when=_when, short=_short, is_caution=True,
+    "ranks_missing", when=_when, short=_short, why=_why, is_caution=True,
     advice=lambda _: "Record and read all ranks.",
 )  # fmt: skip

@@ -445,9 +445,15 @@ def _short(claim: Claim) -> str:
     return f"{claim.facts['text']}; {_KINDS[claim.about].better}, {less_text(gain_in(claim))}."
 
 
+def _why(claim: Claim) -> str:
+    """Return what is found."""
+    return f"{claim.facts['text']}."
+
+
 REMEDY = Finding(
     "remedy", needs=PREDICTS, when=_when,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=_short,
+    why=_why,
     advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.facts["name"]),
 )  # fmt: skip

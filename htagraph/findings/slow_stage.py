@@ -66,6 +66,14 @@ def _words(claim: Claim) -> str:
     )
 
 
+def _why(claim: Claim) -> str:
+    """Return how much longer the slow stage works than the others."""
+    facts = claim.facts
+    works = f"work{'' if len(facts['ranks']) > 1 else 's'}"
+    longer_us = facts["own_us"] - facts["most_us"]
+    return f"The stage of {ranks_text(facts['ranks'])} {works} {time_text(longer_us)} longer a step than the others."
+
+
 def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
     """Return the options that make the stages equal, by the values of `--scale`; none if too many for a command."""
     if len(scales) > MAX_LISTED:
@@ -74,6 +82,6 @@ def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
 
 
 SLOW_STAGE = Finding(
-    "slow_stage", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence,
+    "slow_stage", needs=MEASURES, when=_when, short=_words, why=_why, evidence=waits_evidence,
     advice=lambda _: "Give this stage less to do, and the others more.",
 )  # fmt: skip

@@ -105,6 +105,7 @@ def _when(results: Results) -> list[Claim]:
     rows = tuple(longest) or tuple(graph.start_up.activity.tolist())
     facts = {
         "text": text,
+        "mostly": _causes(graph, next(iter(start_up_by_rank(graph))))[0][0],
         "path_us": path_ns / 1000,
         "ranks": tuple(start_up_by_rank(graph)),
         "several_steps": len(graph.steps) > 1,
@@ -127,6 +128,11 @@ def _words(claim: Claim) -> str:
     return f"Start-up takes {text}; {share} is start-up, {on_path}."
 
 
+def _why(claim: Claim) -> str:
+    """Return what takes most of start-up; empty for a job whose path has none."""
+    return f"The largest part of start-up is {claim.facts['mostly']}." if gain_in(claim).value_us else ""
+
+
 def _recommended(claim: Claim) -> str:
     if claim.figure <= 100 * MOST:
         return "Record after a warm-up, to see the steady job."
@@ -141,6 +147,7 @@ START_UP = Finding(
     needs=frozenset({Part.MEANING}),
     when=_when,
     short=_words,
+    why=_why,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Activities of start-up")),
     advice=_recommended,
 )

@@ -74,12 +74,24 @@ def _words(claim: Claim) -> str:
     )
 
 
+def _why(claim: Claim) -> str:
+    """Return why the other ranks wait for this one."""
+    cause, name = claim.facts["cause"], claim.facts["cause_name"]
+    reason = _CAUSES[cause][0] if cause in _CAUSES else cause
+    activity = f", mainly {in_short(name)}" if name else ""
+    return f"The others wait for rank {claim.about}: {reason}{activity}."
+
+
 def _advice(claim: Claim) -> str:
     if claim.facts["cause"] == "alone":
         more = f"{in_short(claim.facts['cause_name']) or 'this work'} more often than others"
         return f"Ask why rank {claim.about} does {more}: share it among the ranks, or take it out of the steps."
     compare = _CAUSES.get(claim.facts["cause"], ("", ""))[1]
-    return f"Compare rank {claim.about} with its peers: {compare}." if compare else ""
+    if not compare:
+        return f"See what rank {claim.about} does before it comes last (htagraph stragglers)."
+    return f"Compare rank {claim.about} with its peers: {compare}."
 
 
-STRAGGLER = Finding("straggler", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence, advice=_advice)
+STRAGGLER = Finding(
+    "straggler", needs=MEASURES, when=_when, short=_words, why=_why, evidence=waits_evidence, advice=_advice
+)

@@ -26,7 +26,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import Cadence, cadence_of, is_paced_by_ends, mean_by, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["UNEVEN_STEPS", "step_text"]
+__all__ = ["UNEVEN_STEPS", "step_text", "usual_step_text"]
 
 _Long: TypeAlias = tuple[Array, Array, Array, Array]
 """Of the steps of a rank: their numbers; how much longer than usual each takes, ns, 0 where it is not far longer; which
@@ -52,13 +52,38 @@ def step_text(graph: DependencyGraph) -> str:
     if cadence is None:
         return ""
     usual = usual_step_ns(graph, graph.time)
-    said = _like_regular_steps(graph, cadence, usual)
-    other = ~np.isin(spans.step, cadence.steps[said])
+    other = _is_other(graph, cadence, usual)
     lasted = graph.time[spans.end] - graph.time[spans.start]
     numbers, took = mean_by(spans.step[other], lasted[other])
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
     return f"{count} of {_average(cadence, usual)}{without}{_behind_earlier_work(graph, cadence, usual)}"
+
+
+def usual_step_text(graph: DependencyGraph) -> str:
+    """Return how many steps take how long on average; empty without steps.
+
+    Odd steps and steps that warm up are no part of it.
+
+    Example:
+        >>> import htagraph as hg
+        >>> usual_step_text(hg.load("data/demo"))
+        '3 steps of 8.70 ms'
+    """
+    cadence = cadence_of(graph)
+    if cadence is None:
+        return ""
+    usual = usual_step_ns(graph, graph.time)
+    other = _is_other(graph, cadence, usual)
+    count = int(np.bincount(graph.step_spans.rank[~other]).max())
+    is_usual = "usual " if other.any() and count > 1 else ""
+    return f"{plural(count, f'{is_usual}step')} of {time_text(usual / 1000)}"
+
+
+def _is_other(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:
+    """Return which of the spans of steps belong to odd steps, or to steps that warm up."""
+    said = _like_regular_steps(graph, cadence, usual_ns)
+    return ~np.isin(graph.step_spans.step, cadence.steps[said])
 
 
 def _behind_earlier_work(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> str:
@@ -253,6 +278,16 @@ def _short(claim: Claim) -> str:
     return f"{_which(facts['odd'])} {lasted}, {others}; figures per step are of the others."
 
 
+def _why(claim: Claim) -> str:
+    """Return which steps are long, and for what; empty where nothing explains it."""
+    facts = claim.facts
+    if "more_us" not in facts:
+        return ""
+    runs = "runs then" if facts["lacking"] else "takes longer then"
+    more = time_text(facts["more_us"])
+    return f"{_which(facts['odd'])} {more} longer than usual: {in_short(claim.about)} {runs}."
+
+
 def _advice(claim: Claim) -> str:
     if not claim.facts.get("lacking"):  # what also runs in the others has findings of its own
         return ""
@@ -260,7 +295,7 @@ def _advice(claim: Claim) -> str:
 
 
 UNEVEN_STEPS = Finding(
-    "uneven_steps", needs=frozenset({Part.MEANING}), when=_when, short=_short, advice=_advice,
+    "uneven_steps", needs=frozenset({Part.MEANING}), when=_when, short=_short, why=_why, advice=_advice,
     evidence=lambda results, claim: Evidence(
         rows=of_activities(results, claim.rows, "The longest of it in the long steps")
     ) if claim.rows else Evidence(),

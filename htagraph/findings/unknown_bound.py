@@ -44,4 +44,12 @@ def _short(claim: Claim) -> str:
     )
 
 
-UNKNOWN_BOUND = Finding("unknown_bound", needs=PREDICTS, when=_when, short=_short)
+def _why(claim: Claim) -> str:
+    """Return that the bound is not known, and the reason."""
+    share = share_text(claim.figure)
+    if claim.about == "communication":
+        return f"what bounds the job: {share} of the critical path is host time without any event"
+    return f"what bounds the job: its devices work nearly always, but the critical path is {share} something else"
+
+
+UNKNOWN_BOUND = Finding("unknown_bound", needs=PREDICTS, when=_when, short=_short, why=_why, is_unknown=True)

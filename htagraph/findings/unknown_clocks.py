@@ -26,7 +26,12 @@ def _short(claim: Claim) -> str:
     return f"the clock{'s' if len(ranks) > 1 else ''} of {ranks_text(ranks)} cannot be compared, so waits are uncertain"
 
 
+def _why(claim: Claim) -> str:
+    """Return whose clocks cannot be compared."""
+    return f"how the clocks of {ranks_text(claim.facts['ranks'])} compare with the others"
+
+
 UNKNOWN_CLOCKS = Finding(
-    "unknown_clocks", when=_when, short=_short, is_caution=True,
+    "unknown_clocks", when=_when, short=_short, why=_why, is_caution=True,
     evidence=lambda results, _: Evidence(rows=Rows(results.clocks.head(MOST_ROWS), "Clocks of the ranks")),
 )  # fmt: skip

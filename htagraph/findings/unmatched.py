@@ -44,12 +44,31 @@ def _short(claim: Claim) -> str:
     )
 
 
+def _why(claim: Claim) -> str:
+    """Return how much communication has no known partner."""
+    ranks = claim.facts["ranks"]
+    at_most = "" if len(ranks) == 1 else "up to "
+    wait = "waits" if len(ranks) == 1 else "wait"
+    return f"whom {ranks_text(sorted(ranks))} {wait} for in {at_most}{claim.figure:.0f} % of communication"
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    rows = of_activities(results, claim.rows, "Some of it")
+    return Evidence(rows=rows, command=("validate",))
+
+
 UNMATCHED = Finding(
-    "unmatched", when=lambda results: _claims(results.graph), short=_short, evidence=lambda results, claim:
-    Evidence(rows=of_activities(results, claim.rows, "Some of it"), command=("validate",)),
-    advice=lambda _: "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
-    "process-group arguments.",
-)  # fmt: skip
+    "unmatched",
+    when=lambda results: _claims(results.graph),
+    short=_short,
+    why=_why,
+    is_unknown=True,
+    evidence=_evidence,
+    advice=lambda _: (
+        "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
+        "process-group arguments."
+    ),
+)
 
 
 def unmatched_sentences(graph: DependencyGraph) -> list[str]:

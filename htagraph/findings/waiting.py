@@ -61,6 +61,16 @@ def _uneven(claim: Claim) -> str:
     return f" {in_short(most.name)} takes {time_text(most.own_us)} on rank {rank}, {less}."
 
 
+def _waits(claim: Claim) -> str:
+    """Return how long ranks wait for each other, and mostly for which rank."""
+    text = f"Ranks wait {time_text(claim.figure)} in all for each other"
+    if claim.facts["serves"] is not None:
+        return f"{text}: rank {claim.facts['serves']} does work that no other does."
+    charged = claim.facts["charged"]
+    mostly = f", mostly for {ranks_text(list(charged))}" if charged else ""
+    return f"{text} in collectives{mostly}."
+
+
 def _why(claim: Claim) -> str:
     """Return why no rank is named, or that for most of the waiting none can be."""
     nobody = claim.facts["nobody"]
@@ -115,4 +125,6 @@ def _longest_wait(results: Results, last_rank: int | None = None) -> Place | Non
     return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
 
 
-WAITING = Finding("waiting", needs=MEASURES, when=_when, short=_short, evidence=waits_evidence, advice=_advice)
+WAITING = Finding(
+    "waiting", needs=MEASURES, when=_when, short=_short, why=_waits, evidence=waits_evidence, advice=_advice
+)

@@ -116,14 +116,14 @@ def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
     straggler = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", steps=2)
     first, *others = ranked([half, blocking(60.0, 6.0, steps=2), straggler])
     assert first.options == ("--remove-sync=op=aten::item",)
-    assert first.text.endswith("No waiting for the device in aten::item saves 30.0 µs per step.")
+    assert first.text.endswith("No waiting for the device in aten::item: 30.0 µs less per step (6 %).")
     assert [row.options[0] for row in others] == ["--fix-straggler", "--scale"]
     assert ranked([]).first is None
 
 
 def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
     (row,) = ranked([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
-    assert "saves up to 20.0 µs" in row.text
+    assert "up to 27.5 µs less" in row.text
 
 
 def test_a_region_that_is_nearly_all_one_operator_names_it() -> None:

@@ -10,7 +10,6 @@ from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import in_brief
 from htagraph.output.reports.ranks import stragglers_report
 from tests.findings.claims_by_hand import gained
 from tests.queries.test_interruptions import MANY, host_job
@@ -39,9 +38,9 @@ def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
 
 def test_a_summary_says_it_and_gives_the_command_first() -> None:
     summary = hg.summarize(load(host_job(MANY)))
-    short, _ = in_brief(summary.claims)
-    assert short[1].startswith("Host code is interrupted on all ranks, 3 times each, for ")
-    assert "Without that, the job would take " in short[1]
+    assert summary.verdict[1].startswith("Host code is interrupted on all ranks, 3 times each, for ")
+    assert "Without that, the job would take " in summary.verdict[1]
+    assert summary.head.why[0].startswith("Something outside of host code interrupts it for ")
     first = summary.changes.first
     assert first is not None
     assert first.options == ("--no-interruptions",)

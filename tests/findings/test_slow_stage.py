@@ -40,7 +40,7 @@ def test_what_equal_stages_gain_is_given_per_step_as_other_gains_are() -> None:
         "equal stages a step would take 13.8 ms less (12 %)."
     )
     (row,) = ranked([claim])
-    assert row.text.endswith("Equal work in all stages saves 13.8 ms per step.")
+    assert row.text.endswith("Equal work in all stages: 13.8 ms less per step (12 %).")
 
 
 def test_of_equal_stages_nothing_is_said() -> None:

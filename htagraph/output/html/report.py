@@ -341,20 +341,20 @@ class PageResults(Results):
 def findings_section(results: PageResults) -> Section:
     """Return the first thing to do, and the conclusions of the job's summary, with evidence."""
     parts = [_shown(results, finding, claims) for finding, claims in stated(results.summary.claims)]
-    return Section("findings", "Findings", element("div", *_first(results), *parts))
+    return Section("findings", "Findings", element("div", _head(results), *parts))
 
 
-def _first(results: PageResults) -> Iterator[Html]:
-    """Yield the first thing to do: the head of the list of changes, with the command that predicts it."""
+def _head(results: PageResults) -> Html:
+    """Return the head of the summary, with the command that predicts the first change."""
+    parts = list[Html]()
+    for line in results.summary.head.lines:
+        label = element("b", f"{line.label}: ") if line.label else NOTHING
+        parts.append(element("p", label, line.sentence))
     first = results.summary.changes.first
-    if first is None:
-        return
-    (text,) = said_for(results.graph.traces.values(), [first.text])
-    parts: list[Html] = [element("p", element("b", "First: "), text)]
-    if first.change is not None:
+    if first is not None and first.change is not None:
         command = element("code", first.change.command(results.words))
         parts.append(element("p", element("span", "Try ", command), class_="try"))
-    yield element("div", *parts, class_="finding first")
+    return element("div", *parts, class_="finding first")
 
 
 def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Evidence:
