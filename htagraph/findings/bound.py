@@ -342,8 +342,9 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    path, whole = results.usual_path, max(int(results.parts.length.sum()), 1)
-    graph, parts = path.graph, path.segments
+    graph = results.usual_path.graph
+    parts = results.parts
+    whole = max(int(parts.length.sum()), 1)
     acts, rows = graph.activities, np.arange(len(parts))
     if cause in ("computation", "memory"):
         group, rows = "kernel", np.flatnonzero(parts.category == CATEGORIES.index(cause))

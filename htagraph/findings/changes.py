@@ -15,7 +15,7 @@ import pandas as pd
 
 from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table, described
-from htagraph.findings.bound import BOUND
+from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.gain import GAIN, gaining
@@ -25,7 +25,7 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
-from htagraph.findings.verdict import claims_of, stated
+from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.tolerances import LIMITS
@@ -217,7 +217,23 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
+    if rows and not any(map(_is_surely_known, rows)):
+        rows = [*_of_unrecorded(sentences), *rows]
     return ProposedChanges(tuple(rows or looks))
+
+
+def _is_surely_known(row: ProposedChange) -> bool:
+    """Return whether a row has a known way whose sure gain is worth naming."""
+    if row.gain is None or not row.is_known:
+        return row.is_known
+    return 100 * row.gain.low_us >= MIN_PERCENT * row.gain.makespan_us
+
+
+def _of_unrecorded(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
+    """Yield the proposal to record what the host does, where most of what bounds the job is without any event."""
+    for finding, claims in sentences:
+        if finding is BOUND and is_unrecorded(claims[0]):
+            yield ProposedChange(finding.name, claims[0].about, finding.advice(*claims), None)
 
 
 def _measured(results: Results, row: ProposedChange) -> ProposedChange:
@@ -234,7 +250,7 @@ def _of_recording(finding: Finding, group: Sequence[Claim]) -> ProposedChange:
     return ProposedChange(finding.name, group[0].about, finding.advice(*group), None)
 
 
-def _proposed(sentences: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[ProposedChange]:
+def _proposed(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     """Yield the proposals of claims that gain time."""
     for finding, claims in sentences:
         for claim in claims:
@@ -270,7 +286,7 @@ def _order(row: ProposedChange, late: Sequence[Claim]) -> _PlaceInList:
     return _PlaceInList(1 if row.is_known else 2, -sure_us, -value_us)
 
 
-def _computes(sentences: Sequence[tuple[Finding, list[Claim]]]) -> bool:
+def _computes(sentences: Sequence[Sentence]) -> bool:
     """Return whether computation of devices is nearly all of the critical path.
 
     It bounds the job then, whatever the host does.
