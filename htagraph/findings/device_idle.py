@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,9 +28,13 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.host_time import MANY, late_reason, while_loading
+from htagraph.queries.host_time import MANY, LateReason, late_reason, while_loading
 
-__all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
+__all__ = ["DEVICE_IDLE", "DeviceIdleClaim", "device_use", "idle_chart", "idle_times"]
+
+HostReason: TypeAlias = Literal[LateReason, "source", "graphs", "nothing", ""]
+"""Why the host is late: one of `LATE_REASONS`; it waits for a process that was not recorded (``source``), launches CUDA
+graphs, or launches nothing. Empty where the device does not wait for the host."""
 
 _TEXT = {
     "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
@@ -47,7 +52,7 @@ _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
 _GRAPHS = "Use CUDA graphs"
 _MORE_GRAPHS = "Use CUDA graphs for more of a step"
 """The same advice for a job that replays some."""
-_HOST = {
+_HOST: dict[HostReason, tuple[str, str]] = {
     "loader": (", which waits for the data loader", LOADER_ADVICE),
     "source": (", which waits for another process or thread", "Make what it waits for faster, or ask for it earlier."),
     "ranks": (", which waits for other ranks or transfers", ""),
@@ -64,12 +69,52 @@ _HOST = {
     ),
 }
 """Why the host is late, and the advice, by the reason."""
-_COMMANDS: dict[str, tuple[str, ...]] = {
+_COMMANDS: dict[HostReason, tuple[str, ...]] = {
     "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
 }  # fmt: skip
 """What to run where devices wait for the host, by why it is late."""
 _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
 """Causes of idle time in words, and their colors."""
+
+
+class LoadingTime(NamedTuple):
+    """A device waits while the host loads data."""
+
+    us: float
+    """All waits together, µs."""
+    waits: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceIdleClaim(Claim):
+    """Devices are idle for one cause; the figure is that share of their time, percent."""
+
+    where: str
+    """The part of the job that the claim is about, as the start of a sentence."""
+    rank: int
+    """The rank whose device is idle for the largest share."""
+    rank_percent: float
+    """That share of the time of its device, percent."""
+    has_several_devices: bool = False
+    """Whether several devices do work."""
+    host: HostReason = ""
+    """Why the host is late, where devices wait for the host."""
+    is_compiled: bool = False
+    """Whether the job uses torch.compile."""
+    is_recorded: bool = True
+    """Whether what the host does was recorded."""
+    has_replays: bool = False
+    """Whether the job replays CUDA graphs."""
+    behind_other_work: bool = False
+    """Whether launched work waits for most of that time, while the device runs nothing that was recorded."""
+    in_collectives_percent: float = 0.0
+    """Percent of their time that devices wait in collectives for late ranks."""
+    lead_us: float = 0.0
+    """How long the rank's device waits before its first work, µs; 0 where that is too little to be told."""
+    trail_us: float = 0.0
+    """How long it is idle after its last work, µs; 0 where that is too little to be told."""
+    loading: LoadingTime | None = None
+    """How long it waits while the host loads data; None where that is too little to be told."""
 
 
 def idle_times(results: Results) -> pd.DataFrame:
@@ -148,7 +193,7 @@ def device_use(results: Results) -> str:
     return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[DeviceIdleClaim]:
     table = idle_times(results)
     graph = results.judged_graph
     claims = []
@@ -166,29 +211,51 @@ def _when(results: Results) -> list[Claim]:
         of_cause = table[table["cause"] == cause]
         shares = 100 * of_cause["idle_us"] / of_cause["window_us"]
         worst = of_cause.iloc[int(shares.to_numpy().argmax())]
-        change = None
-        facts = {
-            "rank": int(worst["rank"]), "rank_percent": float(shares.max()), "several": len(shares) > 1, "host": "",
-            "compiled": compiled, "where": where,
-        }  # fmt: skip
-        if cause == "host_wait":
-            sides = {side: float(worst[f"{side}_us"]) for side in ("lead", "trail")}
-            facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
-            alone = sides["trail"] > MOST * worst["idle_us"]
-            facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
-            loading = _loading(results, worst)
-            facts |= loading
-            # the work and savings of a host without operators are not known
-            facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
-            facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            if facts["host"] == "launches" and facts["is_recorded"]:  # only then late launches cost time
-                change = _change_of_host(results, is_loading=loading["loading_us"] > 0)
-                facts["replays"] = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
-        facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
-        gain = change.gain if change else None
-        share = 100 * us / window
-        claims.append(Claim("device_idle", str(cause), share, "percent", gain=gain, change=change, facts=facts))
+        claim = DeviceIdleClaim(
+            "device_idle",
+            str(cause),
+            100 * us / window,
+            "percent",
+            where=where,
+            rank=int(worst["rank"]),
+            rank_percent=float(shares.max()),
+            has_several_devices=len(shares) > 1,
+            is_compiled=compiled,
+            behind_other_work=cause == "other" and _behind_other_work_us(graph) > MOST * us,
+        )
+        claims.append(_of_host(results, claim, worst, window) if cause == "host_wait" else claim)
     return claims
+
+
+def _of_host(results: Results, claim: DeviceIdleClaim, worst: pd.Series, window_us: float) -> DeviceIdleClaim:
+    """Return a claim that devices wait for the host, with why, and the change of the host.
+
+    Args:
+        results: the results of the job.
+        claim: the claim without these.
+        worst: the row of `idle_times` of the rank whose device waits most.
+        window_us: the time of all devices together, µs.
+    """
+    graph = results.judged_graph
+    least_us = MIN_SHARE * worst["window_us"]
+    lead_us = float(worst["lead_us"])
+    trail_us = float(worst["trail_us"])
+    is_after = trail_us > MOST * worst["idle_us"]
+    claim = replace(
+        claim,
+        lead_us=lead_us if lead_us >= least_us else 0.0,
+        trail_us=trail_us if trail_us >= least_us else 0.0,
+        host="nothing" if is_after else _host_reason(results, claim.rank),
+        loading=_loading(results, worst),
+        # the work and savings of a host without operators are not known
+        is_recorded=Part.HOST not in graph.ledger.lacks,
+        in_collectives_percent=100 * sum(waiting_devices(graph).values()) / 1000 / window_us,
+    )
+    if claim.host != "launches" or not claim.is_recorded:  # only then late launches cost time
+        return claim
+    change = _change_of_host(results, is_loading=claim.loading is not None)
+    has_replays = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
+    return replace(claim, gain=change.gain if change else None, change=change, has_replays=has_replays)
 
 
 def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | None:
@@ -229,8 +296,8 @@ def _gain_of_host(results: Results) -> Gain:
     return gain_of(outcome, results.makespan_ns, results.steps)
 
 
-def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
-    """Return how long a rank's device waits while the host loads data, µs, and in how many waits; 0 for next to none.
+def _loading(results: Results, worst: pd.Series) -> LoadingTime | None:
+    """Return how long a rank's device waits while the host loads data; None for next to nothing.
 
     `worst` is the row of `idle_times` of the rank.
     """
@@ -242,7 +309,7 @@ def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
     lead = (np.array([first - round(1000 * float(worst["lead_us"]))]), np.array([first]))
     begin, end = while_loading(graph, rank, lead)
     us = float((end - begin).sum()) / 1000
-    return {"loading_us": us, "loads": len(begin)} if us >= LARGE_SHARE * worst["idle_us"] else {"loading_us": 0.0}
+    return LoadingTime(us, len(begin)) if us > 0 and us >= LARGE_SHARE * worst["idle_us"] else None
 
 
 def _behind_other_work_us(graph: DependencyGraph) -> float:
@@ -250,8 +317,8 @@ def _behind_other_work_us(graph: DependencyGraph) -> float:
     return float(graph.gap[graph.gap_kind == GapKind.OTHER_WORK].sum()) / 1000
 
 
-def _host_reason(results: Results, rank: int) -> str:
-    """Return why the host launches too late: one of `LATE_REASONS`, or ``"graphs"`` where most is in CUDA graphs."""
+def _host_reason(results: Results, rank: int) -> HostReason:
+    """Return why the host launches too late."""
     graph, acts = results.graph, results.graph.activities
     reason = late_reason(graph, rank, graph.start_up.activity)
     if reason == "loader" and source_of(graph):
@@ -264,36 +331,36 @@ def _host_reason(results: Results, rank: int) -> str:
     return reason or ("launches" if len(cause) >= MANY else "few")
 
 
-def _words(claim: Claim) -> str:
-    facts = claim.facts
-    share, waits = share_text(claim.figure), facts.get("in_collectives_percent", 0.0)
-    at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
-    who, s, are = ("devices", "", "are") if facts["several"] else ("the device", "s", "is")
+def _words(claim: DeviceIdleClaim) -> str:
+    share, waits = share_text(claim.figure), claim.in_collectives_percent
+    at = f" (rank {claim.rank}: {claim.rank_percent:.0f} %)" if claim.has_several_devices else ""
+    who, s, are = ("devices", "", "are") if claim.has_several_devices else ("the device", "s", "is")
     if claim.about != "host_wait":
-        text = _TEXT["other_work" if facts.get("other_work") else claim.about]
-        return text.format(where=facts["where"], who=who, s=s, are=are, share=share, at=at)
+        text = _TEXT["other_work" if claim.behind_other_work else claim.about]
+        return text.format(where=claim.where, who=who, s=s, are=are, share=share, at=at)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
-    sides = (("lead", "before its first work"), ("trail", "after its last"))
-    outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
-    why = _HOST.get(facts["host"], ("", ""))[0]
-    if facts.get("loading_us") and facts["host"] != "loader":
-        loads = f"{time_text(facts['loading_us'])} of this in {plural(facts['loads'], 'wait')} for the data loader"
+    sides = ((claim.lead_us, "before its first work"), (claim.trail_us, "after its last"))
+    outside = [f"{time_text(us)} {words}" for us, words in sides if us]
+    why = _HOST.get(claim.host, ("", ""))[0]
+    loading = claim.loading
+    if loading and claim.host != "loader":
+        loads = f"{time_text(loading.us)} of this in {plural(loading.waits, 'wait')} for the data loader"
         why = f", {loads}; beside that, the host{why.removeprefix(', which')}" if why else f", {loads}"
-    return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
+    return f"{claim.where}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
-def _advice(claim: Claim) -> str:
-    is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
-    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
-    compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
-    advice = advice.replace(_GRAPHS, _MORE_GRAPHS) if claim.facts.get("replays") else advice
+def _advice(claim: DeviceIdleClaim) -> str:
+    is_told = claim.about == "host_wait" and claim.is_recorded
+    advice = _HOST.get(claim.host, ("", ""))[1] if is_told else ""
+    compiles = "" if claim.is_compiled else " (torch.compile)"  # no advice to who does
+    advice = advice.replace(_GRAPHS, _MORE_GRAPHS) if claim.has_replays else advice
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    rank, host = claim.facts["rank"], claim.facts["host"]
+def _evidence(results: Results, claim: DeviceIdleClaim) -> Evidence:
+    rank = claim.rank
     table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
     places = Place.of_rows(table, "start_us", "pause_us", "after")
     names = {
@@ -304,7 +371,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(
         idle_chart(results.rank_idle), Rows(shown, f"The longest of these pauses of rank {rank}", places),
         place=places[0] if places else None, look=f"the longest pause of rank {rank}",
-        command=_COMMANDS.get(host, ("idle",)), meaning=idle_breakdown,
+        command=_COMMANDS.get(claim.host, ("idle",)), meaning=idle_breakdown,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, world_size
 from htagraph.trace.readers import setting_for
 
-__all__ = ["INCOMPLETE", "Comparison", "Missing", "comparison_of", "is_judged", "missing_parts"]
+__all__ = ["INCOMPLETE", "Comparison", "IncompleteClaim", "Missing", "comparison_of", "is_judged", "missing_parts"]
 
 _Ledgers: TypeAlias = Sequence[RankLedger]
 """The ledgers of the ranks whose recordings lack a part."""
@@ -132,19 +133,24 @@ def comparison_of(before: DependencyGraph, after: DependencyGraph, ranks: tuple[
     return Comparison(notes, lost)
 
 
-def _when(results: Results) -> list[Claim]:
-    claims = list[Claim]()
+@dataclass(frozen=True, kw_only=True)
+class IncompleteClaim(Claim):
+    """A part of the job was not recorded; the figure is on how many ranks."""
+
+    missing: Missing
+    """The part."""
+
+
+def _when(results: Results) -> list[IncompleteClaim]:
+    claims = list[IncompleteClaim]()
     for missing in missing_parts(results.graph):
-        claim = Claim(
+        claim = IncompleteClaim(
             "incomplete",
             about=missing.lost.name,
             figure=len(missing.ranks),
             unit="count",
-            facts={
-                "sentence": missing.sentence,
-                "ranks": missing.ranks,
-                "advice": missing.advice,
-            },
+            ranks=missing.ranks,
+            missing=missing,
         )
         claims.append(claim)
     return claims
@@ -299,6 +305,6 @@ _WHY: Final[Mapping[Part, _Why]] = {
 INCOMPLETE = Finding(
     "incomplete",
     when=_when,
-    short=lambda claim: str(claim.facts["sentence"]),
-    advice=lambda claim: str(claim.facts["advice"]),
+    short=lambda claim: claim.missing.sentence,
+    advice=lambda claim: claim.missing.advice,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -406,7 +407,19 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Resu
 """The words in place of NAME in an advice, for advice that does not name an activity."""
 
 
-def _when(results: Results) -> list[Claim]:
+@dataclass(frozen=True, kw_only=True)
+class RemedyClaim(Claim):
+    """A better way is known; the figure is the gain of the change that is closest to it, µs."""
+
+    text: str
+    """What the job does, as the start of a sentence."""
+    name: str
+    """What stands in the place of NAME in the advice."""
+    is_of_transfers: bool = False
+    """Whether the better way is fewer transfers."""
+
+
+def _when(results: Results) -> list[RemedyClaim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
     for kind, way in _KINDS.items():
@@ -427,7 +440,6 @@ def _when(results: Results) -> list[Claim]:
                 options = tuple(word for pair in changes for word in pair if word)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
-                facts = {"text": text, "name": name, "sends": find in (_messages, _calls)}
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 gain = gain_of(outcome, makespan, results.steps)
                 steps = results.graph.activities.step[rows]
@@ -436,18 +448,29 @@ def _when(results: Results) -> list[Claim]:
                     gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
                 if gain.percent >= MIN_PERCENT:
                     change = PredictedChange(way.change, options, gain)
-                    of_kind.append(saved_claim("remedy", kind, change, facts, shown))
+                    claim = RemedyClaim(
+                        "remedy",
+                        kind,
+                        gain.value_us,
+                        "us",
+                        rows=shown,
+                        change=change,
+                        text=text,
+                        name=name,
+                        is_of_transfers=find in (_messages, _calls),
+                    )
+                    of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
 
 
-def _short(claim: Claim) -> str:
-    return f"{claim.facts['text']}; {_KINDS[claim.about].better}, {less_text(gain_in(claim))}."
+def _short(claim: RemedyClaim) -> str:
+    return f"{claim.text}; {_KINDS[claim.about].better}, {less_text(gain_in(claim))}."
 
 
 REMEDY = Finding(
     "remedy", needs=PREDICTS, when=_when,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=_short,
-    advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.facts["name"]),
+    advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.name),
 )  # fmt: skip

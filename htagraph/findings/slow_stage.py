@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from htagraph.findings.change import PredictedChange, gain_of, less_text
 from htagraph.findings.finding import MEASURES, Claim, Finding, gain_in
@@ -15,13 +16,29 @@ from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["SLOW_STAGE"]
+__all__ = ["SLOW_STAGE", "SlowStageClaim"]
 
 _OWN_WORK = ["host", "computation", "memory"]
 """Kinds of what a rank does by itself."""
 
 
-def _when(results: Results) -> list[Claim]:
+@dataclass(frozen=True, kw_only=True)
+class SlowStageClaim(Claim):
+    """One stage of a pipeline takes longer than the others; the figure is the gain with equal stages, µs."""
+
+    own_us: float
+    """The work of a rank of this stage in a step, µs."""
+    least_us: float
+    """The same of the other stage with the least work, µs."""
+    most_us: float
+    """The same of the other stage with most work, µs."""
+    others: int
+    """How many other stages there are."""
+    waited_us: float = 0.0
+    """How long another stage waits for this one in a step, µs; 0 where that is not known."""
+
+
+def _when(results: Results) -> list[SlowStageClaim]:
     """Claim the stage if a replay with balanced stages would gain, unless its rank is the straggler of its peers."""
     graph, makespan, slow = results.graph, results.makespan_ns, results.slow
     stage = slow_stage(graph)
@@ -41,27 +58,37 @@ def _when(results: Results) -> list[Claim]:
     waited = charged / (stage.steps * len(stage.others))
     # waits of sends and receives at once add up to more
     left = (usual_step_ns(graph, graph.time) - stage.most_ns) / 1000
-    facts = {
-        "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
-        "most_us": stage.most_ns / 1000, "others": len(stage.others), "waited_us": waited if waited <= left else 0.0,
-    }  # fmt: skip
     gain = gain_of(outcome, makespan, results.steps)
     about = ", ".join(map(str, stage.ranks))
     words = _scale_options(options)
     change = PredictedChange("equal work in all stages", words, gain) if words else None
-    interval = (gain.low_us, gain.high_us)
-    return [Claim("slow_stage", about, gain.value_us, "us", interval, gain=gain, change=change, facts=facts)]
+    claim = SlowStageClaim(
+        "slow_stage",
+        about,
+        gain.value_us,
+        "us",
+        (gain.low_us, gain.high_us),
+        gain=gain,
+        change=change,
+        ranks=tuple(stage.ranks),
+        own_us=stage.own_ns / 1000,
+        least_us=stage.least_ns / 1000,
+        most_us=stage.most_ns / 1000,
+        others=len(stage.others),
+        waited_us=waited if waited <= left else 0.0,
+    )
+    return [claim]
 
 
-def _words(claim: Claim) -> str:
-    facts = claim.facts
-    ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
-    s, others = "s" if len(ranks) > 1 else "", "s" if facts["others"] > 1 else ""
+def _words(claim: SlowStageClaim) -> str:
+    least, most = time_text(claim.least_us), time_text(claim.most_us)
+    s, others = "s" if len(claim.ranks) > 1 else "", "s" if claim.others > 1 else ""
     who = "each" if others else "the other"
-    waited = f"; {who} waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
+    waited = f"; {who} waits {time_text(claim.waited_us)} for it" if claim.waited_us else ""
     range_text = most if least == most else f"{least} to {most}"
+    whose, own = ranks_text(claim.ranks), time_text(claim.own_us)
     return (
-        f"The pipeline stage{s} of {ranks_text(ranks)} work{'' if s else 's'} {time_text(facts['own_us'])} a step, the "
+        f"The pipeline stage{s} of {whose} work{'' if s else 's'} {own} a step, the "
         f"other{others} {range_text}{waited}. With equal stages {less_text(gain_in(claim))}."
     )
 

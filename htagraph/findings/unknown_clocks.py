@@ -17,13 +17,12 @@ def _when(results: Results) -> list[Claim]:
     talks = of_kinds(graph.activities.kind, COMMUNICATION)
     if len(graph.ranks) < 2 or not talks.any() or not unknown:
         return []
-    facts = {"ranks": unknown, "total": len(graph.ranks)}
-    return [Claim("unknown_clocks", ", ".join(map(str, unknown)), len(unknown), "count", facts=facts)]
+    return [Claim("unknown_clocks", ", ".join(map(str, unknown)), len(unknown), "count", ranks=tuple(unknown))]
 
 
 def _short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
-    return f"the clock{'s' if len(ranks) > 1 else ''} of {ranks_text(ranks)} cannot be compared, so waits are uncertain"
+    s = "s" if len(claim.ranks) > 1 else ""
+    return f"the clock{s} of {ranks_text(claim.ranks)} cannot be compared, so waits are uncertain"
 
 
 UNKNOWN_CLOCKS = Finding(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import ranks_text
@@ -28,13 +27,12 @@ def _claims(graph: DependencyGraph) -> list[Claim]:
     if not ranks:
         return []
     rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
-    facts = {"ranks": ranks, "total": int(of_kinds(graph.activities.kind, COMMUNICATION).sum())}
     about = ", ".join(map(str, ranks))
-    return [Claim("unmatched", about, 100 * shares[ranks[0]], "percent", rows=rows, facts=facts)]
+    return [Claim("unmatched", about, 100 * shares[ranks[0]], "percent", rows=rows, ranks=tuple(ranks))]
 
 
 def _short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
+    ranks = claim.ranks
     whose = ranks_text(sorted(ranks)).capitalize()
     owner = f"{whose}'s communication" if len(ranks) == 1 else f"{whose}: communication"
     share = f"{'' if len(ranks) == 1 else 'up to '}{claim.figure:.0f} %"
