@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
-from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import COMMUNICATION, Category, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, likely, per_step, scenario_of
@@ -103,6 +103,8 @@ class KernelShare(NamedTuple):
 class BoundClaim(Claim):
     """A cause bounds the job; the figure is its share of the critical path, percent."""
 
+    about: Category = field(kw_only=False)
+    """The cause."""
     shares: Mapping[str, float]
     """Percent of the path by category, the largest first."""
     rank_shares: Mapping[int, float]
@@ -159,7 +161,7 @@ def _when(results: Results) -> list[BoundClaim]:
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
     claim = BoundClaim(
         "bound",
-        bound.cause,
+        cast("Category", bound.cause),
         bound.causes.get(bound.cause, 0.0),
         "percent",
         rests_on=doubts_of(results) & rests,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -15,18 +15,29 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import BOUND, LOADER_ADVICE, source_of
+from htagraph.findings.bound import BOUND, LOADER_ADVICE, BoundClaim, source_of
 from htagraph.findings.change import Gain, PredictedChange, gain_of, scenario_of
-from htagraph.findings.finding import JUDGES, NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
+from htagraph.findings.finding import (
+    JUDGES,
+    NO_CHART,
+    BarPart,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    Rows,
+    claims_that_are,
+)
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
-from htagraph.findings.remedy import REMEDY
+from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import upper_bounds
-from htagraph.graph.measures.pauses import CAUSES
+from htagraph.graph.measures.pauses import CAUSES, IdleCause
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import MANY, LateReason, late_reason, while_loading
 
@@ -36,7 +47,7 @@ HostReason: TypeAlias = Literal[LateReason, "source", "graphs", "nothing", ""]
 """Why the host is late: one of `LATE_REASONS`; it waits for a process that was not recorded (``source``), launches CUDA
 graphs, or launches nothing. Empty where the device does not wait for the host."""
 
-_TEXT = {
+_TEXT: dict[IdleCause | Literal["other_work"], str] = {
     "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
     "other": (
         "{where}, {who} {are} idle {share} of the time{at}, but not for a late launch: work waited for an event, a "
@@ -73,7 +84,11 @@ _COMMANDS: dict[HostReason, tuple[str, ...]] = {
     "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
 }  # fmt: skip
 """What to run where devices wait for the host, by why it is late."""
-_CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
+_CAUSES: dict[IdleCause, tuple[str, str]] = {
+    "host_wait": ("host wait", "host"),
+    "kernel_wait": ("kernel wait", "waiting"),
+    "other": ("other", "other"),
+}
 """Causes of idle time in words, and their colors."""
 
 
@@ -89,6 +104,8 @@ class LoadingTime(NamedTuple):
 class DeviceIdleClaim(Claim):
     """Devices are idle for one cause; the figure is that share of their time, percent."""
 
+    about: IdleCause = field(kw_only=False)
+    """The cause."""
     where: str
     """The part of the job that the claim is about, as the start of a sentence."""
     rank: int
@@ -213,7 +230,7 @@ def _when(results: Results) -> list[DeviceIdleClaim]:
         worst = of_cause.iloc[int(shares.to_numpy().argmax())]
         claim = DeviceIdleClaim(
             "device_idle",
-            str(cause),
+            cast("IdleCause", cause),
             100 * us / window,
             "percent",
             where=where,
@@ -267,14 +284,16 @@ def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | 
         results: the results of the job.
         is_loading: whether the device waits for the data loader.
     """
-    bounds = [claim.gain for claim in results.claims(BOUND.when) if claim.about == "host" and claim.gain]
+    bound = claims_that_are(BoundClaim, results.claims(BOUND.when))
+    bounds = [claim.gain for claim in bound if claim.about == "host" and claim.gain]
     gain = bounds[0] if bounds else _gain_of_host(results)
     beyond_us = 0.0
     beyond = []
     if is_loading:
         beyond_us += results.free.get("data_loading", 0) / 1000
         beyond.append("a faster data loader")
-    remedies = [claim for claim in results.claims(REMEDY.when) if claim.about == "optimizer"]
+    remedies = claims_that_are(RemedyClaim, results.claims(REMEDY.when))
+    remedies = [claim for claim in remedies if claim.about == "optimizer"]
     if remedies:
         beyond_us += remedies[0].figure
         beyond.append("a fused optimizer")
@@ -375,7 +394,7 @@ def _evidence(results: Results, claim: DeviceIdleClaim) -> Evidence:
     )  # fmt: skip
 
 
-def _pauses(graph: DependencyGraph, rank: int, cause: str) -> pd.DataFrame:
+def _pauses(graph: DependencyGraph, rank: int, cause: IdleCause) -> pd.DataFrame:
     """Return the pauses of a rank's device for one cause: begin and length, µs, the work before and after each."""
     pauses = graph.device_pauses
     of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)

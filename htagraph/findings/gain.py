@@ -36,7 +36,7 @@ from htagraph.findings.finding import (
 from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
-from htagraph.findings.remedy import REMEDY
+from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -247,7 +247,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     has_frames = bool((graph.activities.kind == ActivityKind.PYTHON).any())
-    has_loops = any(claim.about == "loops" for claim in results.claims(REMEDY.when))
+    has_loops = any(claim.about == "loops" for claim in claims_that_are(RemedyClaim, results.claims(REMEDY.when)))
     claim = GainClaim(
         "gain",
         name,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from htagraph.findings.bound import BOUND
+from htagraph.findings.bound import BOUND, BoundClaim
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN, GainClaim
 from htagraph.findings.remedy import REMEDY, RemedyClaim
@@ -52,6 +52,7 @@ TAKES_GAIN = (
         lambda remedy, bound: (
             isinstance(remedy, RemedyClaim)
             and remedy.is_of_transfers
+            and isinstance(bound, BoundClaim)
             and bound.about == "communication"
             and gain_us(remedy) > gain_us(bound)
         ),

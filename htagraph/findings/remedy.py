@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -328,7 +328,12 @@ class _Way(NamedTuple):
     """What to do. NAME stands for the words of `_NAMED`, or for the name of an activity."""
 
 
-_KINDS: Final[dict[str, _Way]] = {
+RemedyKind: TypeAlias = Literal[
+    "pageable copies", "allocator", "optimizer", "single precision", "below the roof", "pointwise", "messages", "calls",
+    "loops", "compiling", "attention",
+]  # fmt: skip
+"""The names of the ways."""
+_KINDS: Final[dict[RemedyKind, _Way]] = {
     "pageable copies": _Way(
         _pageable,
         "in pinned memory, with no wait for copies to the device",
@@ -411,6 +416,8 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Resu
 class RemedyClaim(Claim):
     """A better way is known; the figure is the gain of the change that is closest to it, µs."""
 
+    about: RemedyKind = field(kw_only=False)
+    """The way for which a better one is known."""
     text: str
     """What the job does, as the start of a sentence."""
     name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from htagraph.findings.bound import BOUND, untraced_host
 from htagraph.findings.finding import PREDICTS, Claim, Finding
@@ -16,12 +17,11 @@ __all__ = ["UNKNOWN_BOUND", "UnknownBoundClaim"]
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownBoundClaim(Claim):
-    """What bounds the job is unknown; the figure is the share of the critical path that would, percent.
+    """What bounds the job is unknown; the figure is the share of the critical path that would, percent."""
 
-    It is about ``device``: devices work all the time, and the path is something else; or about ``communication``: the
-    host may wait for it.
-    """
-
+    about: Literal["device", "communication"] = field(kw_only=False)
+    """What makes it unknown: devices work all the time, while the path is something else; or the host may wait for
+    communication."""
     cause: str = ""
     """The cause with most of the path, where devices work all the time."""
     shares: Mapping[str, float] = field(default_factory=dict)

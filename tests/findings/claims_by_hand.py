@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from htagraph.core.kinds import Category
 from htagraph.findings.blocking import BlockingClaim
 from htagraph.findings.bound import BoundClaim
 from htagraph.findings.change import Gain, PredictedChange
@@ -17,7 +18,7 @@ from htagraph.whatif.candidates import What
 __all__ = ["blocking", "bound", "contradictions", "gain", "gained"]
 
 
-def bound(category: str, share: float = 80.0, *, ranks: dict[int, float] | None = None, **more: Any) -> BoundClaim:
+def bound(category: Category, share: float = 80.0, *, ranks: dict[int, float] | None = None, **more: Any) -> BoundClaim:
     """Return the claim that a category bounds the job, which has several ranks if these are given."""
     known: dict[str, Any] = {
         "shares": {category: share, "launch": 19.0, "sync": 1.0},

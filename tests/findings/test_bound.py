@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
+from htagraph.core.kinds import Category
 from htagraph.findings.bound import BOUND, BoundClaim, LateStart
 from htagraph.findings.change import usual_us
 from htagraph.findings.changes import changes_of
@@ -63,7 +64,7 @@ def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
         ("other_work", "Bound by other work of the device (inferred, not recorded): 80 %"),
     ],
 )
-def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
+def test_the_first_words_say_what_bounds_the_job(part: Category, words: str) -> None:
     sentence = BOUND.whole(bound(part))
     assert sentence.startswith(words)
     assert sentence.endswith("; then launch calls 19 %.")

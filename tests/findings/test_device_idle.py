@@ -9,12 +9,15 @@ import htagraph as hg
 from htagraph.findings.device_idle import DEVICE_IDLE, DeviceIdleClaim, HostReason, idle_chart, idle_times
 from htagraph.findings.finding import NO_CHART, claims_that_are
 from htagraph.findings.results import Results
+from htagraph.graph.measures.pauses import IdleCause
 from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
-def idle(cause: str, host: HostReason = "", waits: float = 0.0, *, behind_other_work: bool = False) -> DeviceIdleClaim:
+def idle(
+    cause: IdleCause, host: HostReason = "", waits: float = 0.0, *, behind_other_work: bool = False
+) -> DeviceIdleClaim:
     return DeviceIdleClaim(
         "device_idle",
         cause,
@@ -41,7 +44,7 @@ def idle(cause: str, host: HostReason = "", waits: float = 0.0, *, behind_other_
         ("other", "", "are idle 30 %"),
     ],
 )
-def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: HostReason, words: str) -> None:
+def test_a_long_idle_time_is_told_with_advice_that_fits(cause: IdleCause, host: HostReason, words: str) -> None:
     claim = idle(cause, host)
     assert words in DEVICE_IDLE.short(claim)
     assert "30 % of the time (rank 1: 35 %)" in DEVICE_IDLE.short(claim)
