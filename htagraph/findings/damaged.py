@@ -23,10 +23,10 @@ _LACKS = {"cut": "cut short", "lost": "{} of the events lost", "work": "no devic
 
 @dataclass(frozen=True, kw_only=True)
 class DamagedClaim(Claim):
-    """Recordings lack what ranks did, or cannot be read; the figure is how many."""
+    """Recordings lack a part of the job, or cannot be read; the figure is how many."""
 
     damaged: Mapping[int, Damage]
-    """What the recording of a rank lacks, by rank."""
+    """The damage of recordings, by rank."""
     same: tuple[str, ...] = ()
     """Sentences on files that are copies of one file."""
     unread: tuple[str, ...] = ()

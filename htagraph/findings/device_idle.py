@@ -106,7 +106,7 @@ class DeviceIdleClaim(Claim):
 
     about: IdleCause = field(kw_only=False)
     """The cause."""
-    where: str
+    scope: str
     """The part of the job that the claim is about, as the start of a sentence."""
     rank: int
     """The rank whose device is idle for the largest share."""
@@ -214,9 +214,9 @@ def _when(results: Results) -> list[DeviceIdleClaim]:
     table = idle_times(results)
     graph = results.judged_graph
     claims = []
-    where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = (
-        steps_text(results.usual) if results.usual else "Apart from start-up" if len(results.graph.start_up) else where
+    scope = "In the steps" if len(graph.step_spans) else "In the recording"
+    scope = (
+        steps_text(results.usual) if results.usual else "Apart from start-up" if len(results.graph.start_up) else scope
     )
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
@@ -233,7 +233,7 @@ def _when(results: Results) -> list[DeviceIdleClaim]:
             cast("IdleCause", cause),
             100 * us / window,
             "percent",
-            where=where,
+            scope=scope,
             rank=int(worst["rank"]),
             rank_percent=float(shares.max()),
             has_several_devices=len(shares) > 1,
@@ -356,7 +356,7 @@ def _words(claim: DeviceIdleClaim) -> str:
     who, s, are = ("devices", "", "are") if claim.has_several_devices else ("the device", "s", "is")
     if claim.about != "host_wait":
         text = _TEXT["other_work" if claim.behind_other_work else claim.about]
-        return text.format(where=claim.where, who=who, s=s, are=are, share=share, at=at)
+        return text.format(where=claim.scope, who=who, s=s, are=are, share=share, at=at)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
@@ -367,7 +367,7 @@ def _words(claim: DeviceIdleClaim) -> str:
     if loading and claim.host != "loader":
         loads = f"{time_text(loading.us)} of this in {plural(loading.waits, 'wait')} for the data loader"
         why = f", {loads}; beside that, the host{why.removeprefix(', which')}" if why else f", {loads}"
-    return f"{claim.where}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
+    return f"{claim.scope}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
 def _advice(claim: DeviceIdleClaim) -> str:

@@ -70,7 +70,7 @@ class GainClaim(Claim):
     """The job is shorter by the figure, µs, if something takes no time."""
 
     what: What
-    """What the name that it is about is the name of."""
+    """Whose name it is about."""
     target: str
     """The criteria that select it, as an option of the command line has them; empty where none do."""
     half: Gain
@@ -78,15 +78,15 @@ class GainClaim(Claim):
     batches: Batches
     """The batches of a loader with workers."""
     inside: str = ""
-    """The name of the larger whole of which it is a part; empty for none."""
+    """The name of the larger whole that it is a part of; empty for none."""
     is_loader: bool = False
     """Whether it is the data loader."""
     is_started: bool = False
     """Whether start-up is a part of it."""
     is_unknown: bool = False
-    """Whether nothing shows what ran in that time."""
+    """Whether nothing shows which code ran in that time."""
     has_stacks: bool = False
-    """Whether it is known what Python does between operators."""
+    """Whether the work of Python between operators is known."""
     is_interrupted: bool = False
     """Whether something outside of the host's code interrupts it, which the gain counts."""
     is_around: bool = False
@@ -94,7 +94,7 @@ class GainClaim(Claim):
     is_largest: bool = False
     """Whether no other gain is larger."""
     encloses: bool = False
-    """Whether its activities enclose those of the whole of which its time is a part."""
+    """Whether its activities enclose the activities of that larger whole."""
     mostly: str = ""
     """The work inside that is nearly all of its time; empty for none."""
 
@@ -288,14 +288,14 @@ def _has_start_up(results: Results, row: Mapping[Any, Any]) -> bool:
 
 
 def gain_name(claim: GainClaim, beside: Sequence[str] = ()) -> str:
-    """Return what a gain is about, unlike names `beside` it."""
+    """Return the subject of a gain in words, unlike names `beside` it."""
     if claim.is_unknown:
         return "time without any event"
     return _named(claim.what, claim.about, beside)
 
 
 def _named(what: What, name: str, beside: Sequence[str] = ()) -> str:
-    """Return a name with what it is the name of, unless it says so, as names of phases and ranks do."""
+    """Return a name behind the word for its kind, unless it says the kind, as names of phases and ranks do."""
     if what == "group":
         group = group_words(name)  # of communication whose group is not known, a kernel's name
         return f"transfers of {in_short(group) if group == name else group}"

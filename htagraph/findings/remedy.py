@@ -419,9 +419,9 @@ class RemedyClaim(Claim):
     about: RemedyKind = field(kw_only=False)
     """The way for which a better one is known."""
     text: str
-    """What the job does, as the start of a sentence."""
+    """The recorded fact, as the start of a sentence."""
     name: str
-    """What stands in the place of NAME in the advice."""
+    """The words in the place of NAME in the advice."""
     is_of_transfers: bool = False
     """Whether the better way is fewer transfers."""
 

@@ -32,7 +32,7 @@ class SlowStageClaim(Claim):
     """The same of the other stage with the least work, µs."""
     most_us: float
     """The same of the other stage with most work, µs."""
-    others: int
+    stages_beside: int
     """How many other stages there are."""
     waited_us: float = 0.0
     """How long another stage waits for this one in a step, µs; 0 where that is not known."""
@@ -74,7 +74,7 @@ def _when(results: Results) -> list[SlowStageClaim]:
         own_us=stage.own_ns / 1000,
         least_us=stage.least_ns / 1000,
         most_us=stage.most_ns / 1000,
-        others=len(stage.others),
+        stages_beside=len(stage.others),
         waited_us=waited if waited <= left else 0.0,
     )
     return [claim]
@@ -82,14 +82,16 @@ def _when(results: Results) -> list[SlowStageClaim]:
 
 def _words(claim: SlowStageClaim) -> str:
     least, most = time_text(claim.least_us), time_text(claim.most_us)
-    s, others = "s" if len(claim.ranks) > 1 else "", "s" if claim.others > 1 else ""
-    who = "each" if others else "the other"
+    s = "s" if len(claim.ranks) > 1 else ""
+    beside = "s" if claim.stages_beside > 1 else ""
+    who = "each" if beside else "the other"
     waited = f"; {who} waits {time_text(claim.waited_us)} for it" if claim.waited_us else ""
     range_text = most if least == most else f"{least} to {most}"
-    whose, own = ranks_text(claim.ranks), time_text(claim.own_us)
+    whose = ranks_text(claim.ranks)
+    works = f"work{'' if s else 's'} {time_text(claim.own_us)}"
     return (
-        f"The pipeline stage{s} of {whose} work{'' if s else 's'} {own} a step, the "
-        f"other{others} {range_text}{waited}. With equal stages {less_text(gain_in(claim))}."
+        f"The pipeline stage{s} of {whose} {works} a step, the "
+        f"other{beside} {range_text}{waited}. With equal stages {less_text(gain_in(claim))}."
     )
 
 

@@ -39,7 +39,7 @@ the steps; its activities in them, the longest first."""
 
 
 class LongReason(NamedTuple):
-    """What the claim is about makes steps long."""
+    """A region, frame or operator makes steps long."""
 
     more_us: float
     """How much longer than usual these steps are on average, µs."""
@@ -54,24 +54,24 @@ class LongReason(NamedTuple):
 
 
 class StepTimes(NamedTuple):
-    """How long odd steps take, and the others."""
+    """How long odd steps take, and usual steps."""
 
     low_us: float
     """The shortest odd step, µs."""
     high_us: float
     """The longest odd step, µs."""
     usual_us: float
-    """The other steps, µs."""
+    """Usual steps, µs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnevenStepsClaim(Claim):
-    """Steps take far longer or shorter than others; the figure is how many."""
+    """Steps take far longer or shorter than usual; the figure is how many."""
 
     odd: tuple[int, ...]
     """The numbers of these steps."""
     how: LongReason | StepTimes
-    """What makes them long, or, where nothing explains it, how long steps take."""
+    """Why they are long, or, where nothing explains it, how long steps take."""
 
 
 def step_text(graph: DependencyGraph) -> str:
@@ -294,7 +294,7 @@ def _short(claim: UnevenStepsClaim) -> str:
 
 
 def _explanation(claim: UnevenStepsClaim, reason: LongReason) -> str:
-    """Return how much longer steps take, what makes them long, and what the job gains without that."""
+    """Return how much longer steps take, why, and the gain of the job without the reason."""
     runs = "runs then" if reason.is_lacking else f"takes {time_text(reason.own_us)} more then"
     where = " in another thread" if reason.is_aside else ""
     where += f" on {ranks_text(claim.ranks)}" if reason.is_of_some else ""

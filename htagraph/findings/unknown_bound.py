@@ -17,10 +17,10 @@ __all__ = ["UNKNOWN_BOUND", "UnknownBoundClaim"]
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownBoundClaim(Claim):
-    """What bounds the job is unknown; the figure is the share of the critical path that would, percent."""
+    """The bound of the job is unknown; the figure is the share of its most likely cause in the path, percent."""
 
     about: Literal["device", "communication"] = field(kw_only=False)
-    """What makes it unknown: devices work all the time, while the path is something else; or the host may wait for
+    """Why it is unknown: devices work all the time, while the path is something else; or the host may wait for
     communication."""
     cause: str = ""
     """The cause with most of the path, where devices work all the time."""

@@ -17,7 +17,8 @@ def _when(results: Results) -> list[Claim]:
     talks = of_kinds(graph.activities.kind, COMMUNICATION)
     if len(graph.ranks) < 2 or not talks.any() or not unknown:
         return []
-    return [Claim("unknown_clocks", ", ".join(map(str, unknown)), len(unknown), "count", ranks=tuple(unknown))]
+    about = ", ".join(map(str, unknown))
+    return [Claim("unknown_clocks", about, len(unknown), "count", ranks=tuple(unknown))]
 
 
 def _short(claim: Claim) -> str:

@@ -28,7 +28,8 @@ def _claims(graph: DependencyGraph) -> list[Claim]:
         return []
     rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
     about = ", ".join(map(str, ranks))
-    return [Claim("unmatched", about, 100 * shares[ranks[0]], "percent", rows=rows, ranks=tuple(ranks))]
+    percent = 100 * shares[ranks[0]]
+    return [Claim("unmatched", about, percent, "percent", rows=rows, ranks=tuple(ranks))]
 
 
 def _short(claim: Claim) -> str:

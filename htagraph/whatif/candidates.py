@@ -64,7 +64,7 @@ _NOTES = {
 
 
 What: TypeAlias = Literal["kernel", "call", "operator", "function", "rank", "group", "phase", "straggler"]
-"""What the name of something that could be improved is the name of."""
+"""The kind of thing that could be improved, and that has a name."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Candidate:
     """Something that could be improved."""
 
     what: What
-    """What its name is the name of."""
+    """The kind of thing that has its name."""
     name: str
     bound: int
     """Its time on the critical path, ns. No gain is larger, but for `Baseline.shared`."""

@@ -28,7 +28,7 @@ def idle(
         has_several_devices=True,
         host=host,
         in_collectives_percent=waits,
-        where="In the steps",
+        scope="In the steps",
         behind_other_work=behind_other_work,
     )
 

@@ -40,7 +40,7 @@ def test_what_equal_stages_gain_is_given_per_step_as_other_gains_are() -> None:
         own_us=102_200.0,
         least_us=54_100.0,
         most_us=54_100.0,
-        others=1,
+        stages_beside=1,
         waited_us=61_000.0,
     )
     claim = saved_claim(stage)

@@ -37,7 +37,7 @@ IDLE = DeviceIdleClaim(
     rank_percent=9.0,
     has_several_devices=True,
     host="loader",
-    where="In the steps",
+    scope="In the steps",
 )
 
 

@@ -193,7 +193,7 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
 
 
 class Damage(NamedTuple):
-    """A recording lacks what its rank did."""
+    """A recording lacks a part of the work of its rank."""
 
     how: Literal["cut", "lost", "work"]
     """How: the file ends early, events were dropped, or launches have no device work."""
