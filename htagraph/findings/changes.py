@@ -17,14 +17,14 @@ from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
-from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.finding import Claim, Finding, claims_that_are
 from htagraph.findings.gain import GAIN, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
-from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
@@ -211,7 +211,7 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
         is_host_lost = {row.about for row in recording} <= {Part.HOST.name, Part.CALLS.name}
         remedies = [row for row in proposed if row.finding == REMEDY.name and is_host_lost and _computes(sentences)]
         return ProposedChanges((*remedies, *recording))
-    late = [claim for claim in claims if claim.says == STRAGGLER.name]
+    late = claims_that_are(StragglerClaim, claims)
     looks = [row for row in proposed if row.finding == BOUND.name and row.change is None]
     changes = [row for row in (*proposed, *code) if row not in looks]
     changes.sort(key=lambda row: _order(row, late))
@@ -270,7 +270,7 @@ class _PlaceInList(NamedTuple):
     """The gain, negative."""
 
 
-def _order(row: ProposedChange, late: Sequence[Claim]) -> _PlaceInList:
+def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
     """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain.
 
     Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
@@ -278,9 +278,7 @@ def _order(row: ProposedChange, late: Sequence[Claim]) -> _PlaceInList:
     """
     if row.gain is None:
         return _PlaceInList(0, 0.0, 0.0)
-    beyond_us = sum(
-        claim.change.gain.value_us for claim in late if claim.change and " ".join(row.options) == claim.facts["within"]
-    )
+    beyond_us = sum(claim.change.gain.value_us for claim in late if claim.change and row.options == claim.within)
     value_us = row.gain.value_us - beyond_us
     sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
     return _PlaceInList(1 if row.is_known else 2, -sure_us, -value_us)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, world_size
 from htagraph.trace.readers import setting_for
 
-__all__ = ["INCOMPLETE", "Comparison", "Missing", "comparison_of", "is_judged", "missing_parts"]
+__all__ = ["INCOMPLETE", "Comparison", "IncompleteClaim", "Missing", "comparison_of", "is_judged", "missing_parts"]
 
 _Ledgers: TypeAlias = Sequence[RankLedger]
 """The ledgers of the ranks whose recordings lack a part."""
@@ -140,20 +141,24 @@ def comparison_of(before: DependencyGraph, after: DependencyGraph, ranks: tuple[
     return Comparison(notes, lost)
 
 
-def _when(results: Results) -> list[Claim]:
-    claims = list[Claim]()
+@dataclass(frozen=True, kw_only=True)
+class IncompleteClaim(Claim):
+    """A part of the job was not recorded; the figure is on how many ranks."""
+
+    missing: Missing
+    """The part."""
+
+
+def _when(results: Results) -> list[IncompleteClaim]:
+    claims = list[IncompleteClaim]()
     for missing in missing_parts(results.graph):
-        claim = Claim(
+        claim = IncompleteClaim(
             "incomplete",
             about=missing.lost.name,
             figure=len(missing.ranks),
             unit="count",
-            facts={
-                "sentence": missing.sentence,
-                "brief": missing.brief,
-                "ranks": missing.ranks,
-                "advice": missing.advice,
-            },
+            ranks=missing.ranks,
+            missing=missing,
         )
         claims.append(claim)
     return claims
@@ -236,7 +241,9 @@ def _waited(lacking: _Ledgers) -> str:
         return ""
     waited = time_text(waited_ns / 1000)
     window = time_text(window_ns / 1000)
-    return f", while the host waits {waited} of {window} for devices that do nothing in the file and are likely the limit"
+    return (
+        f", while the host waits {waited} of {window} for devices that do nothing in the file and are likely the limit"
+    )
 
 
 def _within_replays(lacking: Sequence[RankLedger]) -> str:
@@ -314,7 +321,7 @@ _WHY: Final[Mapping[Part, _Why]] = {
 INCOMPLETE = Finding(
     "incomplete",
     when=_when,
-    short=lambda claim: str(claim.facts["sentence"]),
-    why=lambda claim: str(claim.facts["brief"]),
-    advice=lambda claim: str(claim.facts["advice"]),
+    short=lambda claim: claim.missing.sentence,
+    why=lambda claim: claim.missing.brief,
+    advice=lambda claim: claim.missing.advice,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import ranks_text
@@ -28,13 +27,13 @@ def _claims(graph: DependencyGraph) -> list[Claim]:
     if not ranks:
         return []
     rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
-    facts = {"ranks": ranks, "total": int(of_kinds(graph.activities.kind, COMMUNICATION).sum())}
     about = ", ".join(map(str, ranks))
-    return [Claim("unmatched", about, 100 * shares[ranks[0]], "percent", rows=rows, facts=facts)]
+    percent = 100 * shares[ranks[0]]
+    return [Claim("unmatched", about, percent, "percent", rows=rows, ranks=tuple(ranks))]
 
 
 def _short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
+    ranks = claim.ranks
     whose = ranks_text(sorted(ranks)).capitalize()
     owner = f"{whose}'s communication" if len(ranks) == 1 else f"{whose}: communication"
     share = f"{'' if len(ranks) == 1 else 'up to '}{claim.figure:.0f} %"
@@ -46,7 +45,7 @@ def _short(claim: Claim) -> str:
 
 def _why(claim: Claim) -> str:
     """Return how much communication has no known partner."""
-    ranks = claim.facts["ranks"]
+    ranks = claim.ranks
     at_most = "" if len(ranks) == 1 else "up to "
     wait = "waits" if len(ranks) == 1 else "wait"
     return f"whom {ranks_text(sorted(ranks))} {wait} for in {at_most}{claim.figure:.0f} % of communication"

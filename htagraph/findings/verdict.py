@@ -160,7 +160,7 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
                 "about": claim.about,
                 "figure": claim.figure,
                 "unit": claim.unit,
-                "ranks": [int(rank) for rank in claim.facts.get("ranks", ())],
+                "ranks": [int(rank) for rank in claim.ranks],
                 "change": shlex.join(claim.change.options) if claim.change else "",
                 "gain_us": gain_us,
                 "share_percent": claim.figure if claim.unit == "percent" else percent,

@@ -29,7 +29,7 @@ def test_a_known_way_stands_before_faster_code_that_gains_more() -> None:
 
 
 def test_what_is_surely_gained_counts() -> None:
-    loader = gain("data loading", 500.0, 50.0, "phase", loader=True, interval=(0.0, 900.0))
+    loader = gain("data loading", 500.0, 50.0, "phase", is_loader=True, interval=(0.0, 900.0))
     first, second = ranked([loader, blocking(60.0, 6.0)])
     assert first.finding == "blocking"
     assert second.options == ("--free-dataloader",)

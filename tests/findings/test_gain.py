@@ -50,7 +50,7 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
         (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms to 9.00 ms"),
         (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "x, 4.20 ms (17 %)."),
         (gain("0 default_pg [0, 1, 2]", 4200.0, 17.0, "group"), "group default_pg (ranks 0-2), 4.20 ms (17 %)."),
-        (gain("aten::mm", 100.0, 20.0, interrupted=True), "each alone (interruptions inside it counted): "),
+        (gain("aten::mm", 100.0, 20.0, is_interrupted=True), "each alone (interruptions inside it counted): "),
     ],
 )  # fmt: skip
 def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, words: str) -> None:
@@ -105,7 +105,7 @@ def test_an_annotation_around_all_or_that_numbers_parts_is_no_finding() -> None:
 
 
 def test_what_contains_another_gain_leaves_the_trial_to_it() -> None:
-    outer, inner = gain("backward", 500.0, 50.0, "phase", around=True), gain("x", 400.0, 40.0, inside="backward")
+    outer, inner = gain("backward", 500.0, 50.0, "phase", is_around=True), gain("x", 400.0, 40.0, inside="backward")
     assert "backward, 500.0 µs (50 %); kernel x, 400.0 µs (40 %; part of backward)" in GAIN.short(outer, inner)
     assert not GAIN.advice(outer, inner)  # its name is no advice
     assert outer.change is None

@@ -12,6 +12,7 @@ import htagraph as hg
 from htagraph.findings.changes import ranked
 from htagraph.findings.finding import Claim
 from htagraph.findings.head import MOST_NUMBERS, MOST_WORDS, Head, head_of, numbers_in, times_in, words_in
+from htagraph.findings.ranks_missing import RanksMissingClaim
 from tests.findings.claims_by_hand import blocking, bound, gain
 from tests.reach import DATASETS, LARGE_BYTES, REAL, REPOSITORY, SHARED, graph_of, label
 
@@ -66,7 +67,7 @@ def test_the_reason_of_the_first_change_stands_before_the_bound() -> None:
 def test_what_is_not_known_stands_last_and_the_unexplained_gives_way() -> None:
     claims = [
         Claim("unexplained", "path", 12.0, "percent"),
-        Claim("ranks_missing", "", 8, "count", facts={"read": 2, "missing": [2, 3, 4, 5, 6, 7]}),
+        RanksMissingClaim("ranks_missing", "", 8, "count", read=2, missing=(2, 3, 4, 5, 6, 7)),
     ]
     head = head_of(claims, (), "2 of 8 ranks, 3.39 s.")
     assert head.lines[-1].text == "Not known: how much of communication is waiting: only 2 of 8 ranks were read."

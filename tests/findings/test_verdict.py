@@ -9,16 +9,31 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.change import saved_us, usual_us
+from htagraph.findings.device_idle import DeviceIdleClaim
 from htagraph.findings.finding import Claim
+from htagraph.findings.gain import GainClaim
+from htagraph.findings.ranks_missing import RanksMissingClaim
+from htagraph.findings.recorded import RecordedClaim
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import FINDINGS, ROWS, rows_of, sentences, stated
+from htagraph.queries.path_segments import Batches
 from htagraph.whatif.options import criteria
 from tests.findings.claims_by_hand import bound, contradictions, gain
 from tests.reach import DATASETS, REAL, REPOSITORY, graph_of
 from tests.strategies import load
 
 JOBS = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
-IDLE = {"rank": 0, "rank_percent": 9.0, "several": True, "host": "loader", "where": "In the steps"}
+IDLE = DeviceIdleClaim(
+    "device_idle",
+    "host_wait",
+    9.0,
+    "percent",
+    rank=0,
+    rank_percent=9.0,
+    has_several_devices=True,
+    host="loader",
+    scope="In the steps",
+)
 
 
 def test_each_finding_has_a_file_of_its_name() -> None:
@@ -39,11 +54,11 @@ def test_claims_of_a_summary_agree_with_its_tables(path: Path) -> None:
     for claim in summary.claims:
         if claim.says == "unexplained":
             assert claim.figure == pytest.approx(shares["gap"])
-        if claim.says == "gain" and claim.facts["target"]:
+        if isinstance(claim, GainClaim) and claim.target:
             steady = hg.what_if(Results(graph).warm_graph)
-            outcome = steady.scale(factor=0.0, **criteria(claim.facts["target"])).run()
+            outcome = steady.scale(factor=0.0, **criteria(claim.target)).run()
             assert claim.figure == pytest.approx(saved_us(outcome)[0])
-            assert claim.facts["half"].value_us <= claim.figure
+            assert claim.half.value_us <= claim.figure
 
 
 def test_nothing_recorded_is_said_so() -> None:
@@ -61,19 +76,19 @@ def test_nothing_recorded_is_said_so() -> None:
             "12 % of the critical path is unexplained, and predictions are less certain by that much.",
         ),
         (
-            Claim("unknown_clocks", "0, 2", 2, "count", facts={"ranks": [0, 2], "total": 3}),
+            Claim("unknown_clocks", "0, 2", 2, "count", ranks=(0, 2)),
             "The clocks of ranks 0 and 2 cannot be compared, so waits are uncertain.",
         ),
         (
-            Claim("ranks_missing", "0", 8, "count", facts={"read": 1, "missing": [1, 2]}),
+            RanksMissingClaim("ranks_missing", "0", 8, "count", read=1, missing=(1, 2)),
             "Only rank 0 of 8 was read, so waiting for the others looks like communication.",
         ),
         (
-            Claim("ranks_missing", "", 4, "count", facts={"read": 3, "missing": [3]}),
+            RanksMissingClaim("ranks_missing", "", 4, "count", read=3, missing=(3,)),
             "3 of 4 ranks were read (not 3), so waiting for others looks like transfer.",
         ),
         (
-            Claim("recorded", "", 90.0, "percent", facts={"stacks": True}),
+            RecordedClaim("recorded", "", 90.0, "percent", has_stacks=True),
             "Recording slows host code, most with Python stacks: without a profiler, steps are shorter and",
         ),
     ],
@@ -100,5 +115,8 @@ def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
 
 
 def test_the_same_advice_is_said_once() -> None:
-    loader = [bound("data_loading", 90.0, batches=(1, 9)), gain("data loading", 5000.0, 60.0, "phase", loader=True)]
+    loader = [
+        bound("data_loading", 90.0, batches=Batches(1, 9)),
+        gain("data loading", 5000.0, 60.0, "phase", is_loader=True),
+    ]
     assert sum("num_workers" in line for line in sentences(loader)) == 1
