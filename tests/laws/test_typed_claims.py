@@ -23,7 +23,7 @@ from tests.reach import DATASETS, REAL, graph_of, label
 
 UNITS = {"_us": "µs", "_ns": "ns", "_percent": "percent"}
 """What the name of a figure ends with, and the unit that its words say."""
-SMALL = [*DATASETS, *(path for path in REAL if path.stat().st_size < 60_000)]
+SMALL = [path for path in REAL if path.stat().st_size < 30_000]
 SIMULATED = {name: shrunk(job) for name, job in simulated_jobs(12).items()}
 
 
@@ -113,11 +113,14 @@ def test_each_field_of_a_claim_is_described_with_its_unit(kind: type[Claim]) -> 
     assert all(each.kw_only for each in added)
 
 
-@pytest.mark.parametrize("path", SMALL, ids=label)
+@pytest.mark.parametrize(
+    "path", [*SMALL, *(pytest.param(path, marks=pytest.mark.slow) for path in DATASETS)], ids=label
+)
 def test_claims_about_recorded_jobs_are_of_their_findings_class(path: Path) -> None:
     assert wrong_claims(Results(graph_of(path))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_claims_about_simulated_jobs_are_of_their_findings_class(name: str, tmp_path: Path) -> None:
     simulate(SIMULATED[name]).write(tmp_path, suffix=".json", truth=False)
