@@ -311,7 +311,7 @@ def _short(claim: BoundClaim) -> str:
 
 
 def _why(claim: BoundClaim) -> str:
-    """Return what most of the critical path is spent on."""
+    """Return the cause that bounds the job, with its share of the critical path."""
     if claim.by_workers:
         return f"The job waits for {claim.batches.waited:,} of {claim.batches.total:,} batches of its data loader."
     word = cause_words(claim.about, claim.shares)

@@ -371,7 +371,7 @@ def _words(claim: DeviceIdleClaim) -> str:
 
 
 def _why(claim: DeviceIdleClaim) -> str:
-    """Return how long devices wait, for what, and why."""
+    """Return the share of the time that devices wait, and the reason."""
     share = share_text(claim.figure)
     who = "Devices wait" if claim.has_several_devices else "The device waits"
     if claim.about == "host_wait":

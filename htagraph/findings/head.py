@@ -1,6 +1,6 @@
-"""The head of a summary: what to do first, what was recorded, why, what comes then, and what is not known.
+"""The head of a summary: the first change, the recording, the reasons, the next change, and the gaps of the recording.
 
-It fits into 90 words and ten numbers, and each number stands in it once. All else that the findings say is the verdict.
+It fits into 90 words and ten numbers, and a time stands in it once. The verdict tells every conclusion in full.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MOST_NUMBERS: Final = 10
 """Numbers of a head at most. Chosen: two of the first change, four of the recording, four of the reasons. Doubled, none
 is remembered."""
 _MOST_REASONS: Final = 2
-"""Sentences that say why. Chosen: one for the first change, one for what bounds the job. Doubled, the other findings
-have a sentence, and the verdict says these in full."""
+"""Sentences that say why. Chosen: one for the first change, one for the bound of the job. Doubled, every finding
+has a sentence, as in the verdict."""
 _NUMBER = re.compile(r"(?<![\w.…-])\d[\d,]*(?:\.\d+)?(?![\w…])")
 _TIME = re.compile(r"(?<![\w.…-])\d[\d,]*(?:\.\d+)? (?:ns|µs|ms|s|min|h)(?!\w)")
 _SENTENCE_END = re.compile(r"(?<=[\w)]\.)\s")
@@ -38,7 +38,7 @@ class Line(NamedTuple):
     """A line of a head."""
 
     label: str
-    """What it says: First, Why, Then, Not known; empty for the recording."""
+    """First, Why, Then or Not known; empty for the recording."""
     sentence: str
 
     @property
@@ -58,18 +58,18 @@ class Head:
     """
 
     first: str
-    """What to do first, and what that gains; empty where nothing is known to gain anything."""
+    """The first thing to do, and its gain; empty where nothing is known to gain time."""
     recording: str
-    """What was recorded, and how busy its devices are."""
+    """The extent of the recording, and how busy its devices are."""
     why: tuple[str, ...] = ()
     """The reasons, a sentence each."""
     then: str = ""
-    """What to do next; empty for nothing."""
+    """The next thing to do; empty for nothing."""
     not_known: str = ""
-    """What the recording does not tell; empty for nothing that matters."""
+    """A gap of the recording; empty for none that matters."""
 
     def worded(self, words: Callable[[list[str]], list[str]]) -> Head:
-        """Return the head in other words: those that a function returns for a list of texts."""
+        """Return the head in the words that a function returns for a list of texts."""
         why = tuple(words([*self.why]))
         first, then, not_known = (" ".join(words([text])) for text in (self.first, self.then, self.not_known))
         return Head(first, self.recording, why, then, not_known)
@@ -91,13 +91,13 @@ class Head:
 def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recording: str) -> Head:
     """Return the head of a summary.
 
-    The first change and the recording always have their place. A reason, what is not known, another reason, the next
-    change and what is in brackets about the recording follow, each where it fits and repeats no time.
+    The first change and the recording always have their place. A reason, a gap of the recording, another reason, the
+    next change and the brackets of the recording follow, each where it fits and repeats no time.
 
     Args:
         claims: the claims of the job, in the order of reading.
         changes: the list of changes, the first thing to do first.
-        recording: what was recorded, as a sentence.
+        recording: the extent of the recording, as a sentence.
 
     Example:
         >>> head_of([], [], "1 rank, 3.39 s.").lines
@@ -105,22 +105,16 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     """
     sentences = stated(claims)
     first = changes[0] if changes else None
-    head = Head(first.text if first else _advised(sentences), _ASIDE.sub("", recording))
+    action = first.text if first else _advised(sentences)
+    head = Head(action, _ASIDE.sub("", recording))
     reasons = list(_reasons(sentences, first))
-    unknown = _unknown(sentences)
-    for reason in reasons[:1]:
-        head = _longer(head, replace(head, why=(reason,)))
-    for not_known in unknown[:1]:
-        head = _longer(head, replace(head, not_known=not_known))
-    for reason in reasons[1:]:
-        if len(head.why) < _MOST_REASONS:
-            head = _longer(head, replace(head, why=(*head.why, reason)))
-    for change in changes[1:2]:
-        advice = _SENTENCE_END.split(change.action)[0]
-        gain = f"{change.change.title}: {brief_gain(change.change.gain)}." if change.change else ""
-        for text in spoken(" ".join(spoken(advice, gain)), advice, gain):
-            head = _longer(head, replace(head, then=head.then or text))
-    return _longer(head, replace(head, recording=recording))
+    head = _with_reasons(head, reasons[:1])
+    unknown = _unknown(sentences)[:1]
+    head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
+    head = _with_reasons(head, reasons[1:])
+    next_texts = _texts_of(changes[1]) if len(changes) > 1 else []
+    head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
+    return _longest_that_fits(head, [replace(head, recording=recording)])
 
 
 def words_in(text: str) -> int:
@@ -130,7 +124,7 @@ def words_in(text: str) -> int:
         >>> words_in("First: use autocast - a step takes 57 ms less.")
         9
     """
-    return sum(any(letter.isalnum() for letter in part) for part in text.split())
+    return sum(any(letter.isalnum() for letter in word) for word in text.split())
 
 
 def numbers_in(text: str) -> list[str]:
@@ -154,14 +148,34 @@ def times_in(text: str) -> list[str]:
 
 
 def _advised(sentences: Iterable[Sentence]) -> str:
-    """Return the first advice where no change is known to gain anything, such as how to record again."""
-    advice = (each.finding.advice(*each.claims) for each in sentences)
-    return next(filter(None, advice), "")
+    """Return the first advice of a verdict without changes, as to record again; empty for none."""
+    for sentence in sentences:
+        advice = sentence.finding.advice(*sentence.claims)
+        if advice:
+            return advice
+    return ""
 
 
-def _longer(head: Head, longer: Head) -> Head:
-    """Return the longer of two heads if it fits, else the other one."""
-    return longer if _fits(longer) else head
+def _texts_of(change: ProposedChange) -> list[str]:
+    """Return the texts of the next change, the longest first: the first sentence of its advice, and its gain."""
+    advice = _SENTENCE_END.split(change.action)[0]
+    gain = f"{change.change.title}: {brief_gain(change.change.gain)}." if change.change else ""
+    whole = " ".join(spoken(advice, gain))
+    return spoken(whole, advice, gain)
+
+
+def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:
+    """Return a head with as many of the reasons as fit."""
+    for reason in reasons:
+        longer = replace(head, why=(*head.why, reason))
+        if len(longer.why) <= _MOST_REASONS and _fits(longer):
+            head = longer
+    return head
+
+
+def _longest_that_fits(head: Head, longer: Iterable[Head]) -> Head:
+    """Return the first of several longer heads that fits, given the longest first; the head itself where none fits."""
+    return next(filter(_fits, longer), head)
 
 
 def _fits(head: Head) -> bool:
@@ -172,28 +186,32 @@ def _fits(head: Head) -> bool:
     return is_short and len(set(times)) == len(times)
 
 
-def _reasons(sentences: Iterable[Sentence], first: ProposedChange | None) -> Iterator[str]:
-    """Yield the reasons: of the first change, then of what bounds the job, then of all else in the order of reading."""
-    of_first = [each for each in sentences if first and _proposes(each, first)]
-    of_bound = [each for each in sentences if each not in of_first and each.finding is BOUND]
-    others = [each for each in sentences if each not in (*of_first, *of_bound)]
-    for sentence in (*of_first, *of_bound, *others):
-        if not _is_of_unknown(sentence.finding):
+def _reasons(sentences: Sequence[Sentence], first: ProposedChange | None) -> Iterator[str]:
+    """Yield the reasons: of the first change, of the bound of the job, then of the rest in the order of reading."""
+
+    def place(sentence: Sentence) -> int:
+        if first and _proposes(sentence, first):
+            return 0
+        return 1 if sentence.finding is BOUND else 2
+
+    for sentence in sorted(sentences, key=place):
+        if not _is_on_unknown(sentence.finding):
             yield from spoken(sentence.finding.why(*sentence.claims))
 
 
 def _proposes(sentence: Sentence, first: ProposedChange) -> bool:
-    """Return whether a sentence is of the claim that proposes the first change."""
-    return sentence.finding.name == first.finding and any(claim.about == first.about for claim in sentence.claims)
+    """Return whether a sentence tells the claim that proposes the first change."""
+    subjects = [claim.about for claim in sentence.claims]
+    return sentence.finding.name == first.finding and first.about in subjects
 
 
-def _is_of_unknown(finding: Finding) -> bool:
-    """Return whether a finding is on what is not known."""
+def _is_on_unknown(finding: Finding) -> bool:
+    """Return whether a finding is on a gap of the recording."""
     return finding.is_caution or finding.is_unknown
 
 
 def _unknown(sentences: Iterable[Sentence]) -> list[str]:
-    """Return what is not known, what makes most conclusions uncertain first."""
-    unknown = [each for each in sentences if _is_of_unknown(each.finding)]
-    unknown.sort(key=lambda each: each.finding is UNEXPLAINED)
-    return [text for each in unknown for text in spoken(each.finding.why(*each.claims))]
+    """Return the gaps of the recording in words; pauses without a reason come last."""
+    unknown = [sentence for sentence in sentences if _is_on_unknown(sentence.finding)]
+    unknown.sort(key=lambda sentence: sentence.finding is UNEXPLAINED)
+    return [text for sentence in unknown for text in spoken(sentence.finding.why(*sentence.claims))]

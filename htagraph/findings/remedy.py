@@ -476,7 +476,7 @@ def _short(claim: RemedyClaim) -> str:
 
 
 def _why(claim: RemedyClaim) -> str:
-    """Return what is found."""
+    """Return the recorded fact, as a sentence."""
     return f"{claim.text}."
 
 

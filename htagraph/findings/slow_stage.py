@@ -96,7 +96,7 @@ def _words(claim: SlowStageClaim) -> str:
 
 
 def _why(claim: SlowStageClaim) -> str:
-    """Return how much longer the slow stage works than the others."""
+    """Return how much longer the slow stage works than any stage beside it."""
     works = "work" if len(claim.ranks) > 1 else "works"
     longer_us = claim.own_us - claim.most_us
     return f"The stage of {ranks_text(claim.ranks)} {works} {time_text(longer_us)} longer a step than the others."

@@ -154,7 +154,7 @@ def _words(claim: StartUpClaim) -> str:
 
 
 def _why(claim: StartUpClaim) -> str:
-    """Return what takes most of start-up; empty for a job whose path has none."""
+    """Return the cause of the largest part of start-up; empty for a job whose path has no start-up."""
     return f"The largest part of start-up is {claim.mostly}." if gain_in(claim).value_us else ""
 
 

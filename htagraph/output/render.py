@@ -75,7 +75,7 @@ def render_summary(
     """Return a summary as text in one of `FORMATS`.
 
     It begins with the head. In full, the whole verdict and all tables follow, in place of the tables that matter most;
-    `inputs` are the words of the command line that choose what is read, for the commands that are suggested.
+    `inputs` are the words of the command line that choose the traces, for the suggested commands.
     """
     first = summary.changes.first
     last = [f"{first.change.title}: {first.change.command(inputs)}"] if first and first.change else []
@@ -104,10 +104,12 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     """Return a validation report as text in one of `FORMATS`."""
     from htagraph.findings.verbs.files import validation_sentences  # of this one command
 
-    frames, issues = frames_of(validation), validation.files
-    some = issues[(issues["rank"] >= 0) | (issues.groupby("what").cumcount() < MAX_LISTED)]  # by rank: see `abridged`
-    some.attrs = {"rows": len(issues)}
-    frames["issues"] = some
+    frames = frames_of(validation)
+    issues = validation.files
+    is_first_of_kind = issues.groupby("what").cumcount() < MAX_LISTED
+    shown_issues = issues[(issues["rank"] >= 0) | is_first_of_kind]  # by rank: see `abridged`
+    shown_issues.attrs = {"rows": len(issues)}
+    frames["issues"] = shown_issues
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))

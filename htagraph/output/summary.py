@@ -120,9 +120,12 @@ class Summary:
 
     @cached_property
     def head(self) -> Head:
-        """The head: what to do first, what was recorded, why, what comes then and what is not known."""
+        """The head: the first change, the recording, the reasons, the next change and the unknown."""
         head = head_of(self.claims, self.changes.rows, self.at_a_glance())
-        return head if self.graph is None else head.worded(partial(said_for, list(self.graph.traces.values())))
+        if self.graph is None:
+            return head
+        traces = list(self.graph.traces.values())
+        return head.worded(partial(said_for, traces))
 
     def __str__(self) -> str:
         """Return the head, as `htagraph summary` begins."""
@@ -136,9 +139,13 @@ class Summary:
         devices = devices_in(self.inputs)
         kinds = devices if len(devices) < 2 else [f"{len(devices)} kinds of devices"]
         kinds = [kind.replace("none (host only)", "no device work") for kind in kinds]
-        steps = usual_step_text(self.graph) if self.graph is not None else ""
-        extent = ", ".join([ranks, *kinds, steps or time_text(self.window_us)])
-        return f"{extent}; {self.device_use}." if self.device_use else f"{extent}."
+        length = time_text(self.window_us)
+        if self.graph is not None:
+            length = usual_step_text(self.graph) or length
+        extent = ", ".join([ranks, *kinds, length])
+        if not self.device_use:
+            return f"{extent}."
+        return f"{extent}; {self.device_use}."
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
@@ -212,7 +219,8 @@ class Summary:
         if self.graph is not None:
             traces = self.graph.traces.values()
             findings = [row | {key: " ".join(said_for(traces, [row[key]])) for key in _SAID} for row in findings]
-        heads = {"first": first.to_dict() if first else None, "head": [line.text for line in self.head.lines]}
+        lines = [line.text for line in self.head.lines]
+        heads = {"first": first.to_dict() if first else None, "head": lines}
         results = {**heads, **self.tables, "findings": findings, "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
