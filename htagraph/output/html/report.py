@@ -24,6 +24,7 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import short_name
 from htagraph.findings.change import PredictedChange
+from htagraph.findings.changes import ProposedChange
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place
 from htagraph.findings.incomplete import is_judged
@@ -37,6 +38,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import change_text, curve, drawn, stacked, waterfall
 from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, page, table_of
 from htagraph.output.html.samples import samples_section
+from htagraph.output.html.step_picture import step_picture
 from htagraph.output.html.timeline import MOST_SLICES, PageTimeline, timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.report import wording_of
@@ -354,7 +356,19 @@ def _head(results: PageResults) -> Html:
     if first is not None and first.change is not None:
         command = element("code", first.change.command(results.words))
         parts.append(element("p", element("span", "Try ", command), class_="try"))
-    return element("div", *parts, class_="finding first")
+    place = _place_of(results, first)
+    return element("div", *parts, step_picture(results, place, results.address(place)), class_="finding first")
+
+
+def _place_of(results: PageResults, first: ProposedChange | None) -> Place | None:
+    """Return where the cause of the first change is in the timeline; without one, where the first finding is."""
+    places = list[Place]()
+    for finding, claims in stated(results.summary.claims):
+        is_first = first is None or (finding.name == first.finding and claims[0].about == first.about)
+        if is_first:
+            place = evidence_of(results, finding, claims).place
+            places += [place] if place else []
+    return next(iter(places), None)
 
 
 def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Evidence:
