@@ -407,7 +407,7 @@ def _tries(results: PageResults, evidence: Evidence, change: PredictedChange | N
         verb, *options = command
         yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))
     if command[:1] == ("what-if",):  # the panel's script shows the link if there is such a slider
-        words = json.dumps([*command[1].split("=", 1), *command[2:]])
+        words = json.dumps(command[1:])
         yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
     if evidence.place:
         yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))
@@ -464,7 +464,8 @@ def _predictions(results: PageResults) -> list[Section]:
     graph = results.graph
     if not is_judged(graph):
         return []
-    panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
+    summary = results.summary
+    panel = what_if_section(graph, results.words, summary.tables["opportunities"], summary.changes)
     return [panel, plan_section(results), capacity_section(results)]
 
 
