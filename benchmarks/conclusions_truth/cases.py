@@ -28,7 +28,9 @@ from benchmarks.conclusions_truth.straggler import (
     simulated_straggler,
     straggler_findings,
 )  # fmt: skip
-from htagraph.findings.finding import Claim, gain_in
+from htagraph.findings.finding import Claim, claims_that_are, gain_in
+from htagraph.findings.gain import GainClaim
+from htagraph.findings.straggler import StragglerClaim
 from htagraph.simulate import Job, simulate
 
 __all__ = ["Case", "changed_cases", "job_cases", "late_cases", "pair_cases", "pause_cases", "trace_cases"]
@@ -62,13 +64,14 @@ def _job(job: Job) -> list[Finding]:
     rank, effect, what = simulated_straggler(job)
     findings += straggler_findings(said.straggler, rank, effect=effect)
     if rank is not None and said.straggler == rank:
-        findings += [each for claim in said.of("straggler") for each in cause_findings(claim.facts["cause"], what)]
+        late = claims_that_are(StragglerClaim, said.claims)
+        findings += [each for claim in late for each in cause_findings(claim.cause, what)]
     findings += bound_findings(*said.bound, simulated_shares(job))
     true = true_gains(job, groups=said.groups)
     findings += gain_findings(said.opportunities, true)
-    for claim in said.of("gain"):
+    for claim in claims_that_are(GainClaim, said.claims):
         percent = gain_in(claim).percent
-        key = key_of(Row(claim.facts["what"], claim.about, percent))
+        key = key_of(Row(claim.what, claim.about, percent))
         if key in true:
             findings += ceiling_findings(claim.about, percent, _stated_interval(claim), true[key])
     return findings
@@ -257,7 +260,7 @@ def _ceilings(said: Said, truth: dict[str, Any], gained_us: float) -> list[Findi
         return []
     name = truth["ask"][0][1].get("name", "")
     findings = []
-    for claim in said.of("gain"):
+    for claim in claims_that_are(GainClaim, said.claims):
         if claim.about == name:
             steps = len(said.graph.steps) - 1  # in the first and the last one, others may be in the way
             most = max((claim.interval or (0, claim.figure))[1], claim.figure) / steps

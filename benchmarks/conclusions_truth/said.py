@@ -8,7 +8,8 @@ from pathlib import Path
 import htagraph as hg
 from benchmarks.conclusions_truth.gains import Row
 from benchmarks.conclusions_truth.host_pauses import Pause
-from htagraph.findings.finding import Claim
+from htagraph.findings.finding import Claim, claims_that_are
+from htagraph.findings.host_pause import HostPauseClaim
 
 __all__ = ["Said", "said_of"]
 
@@ -40,8 +41,8 @@ class Said:
     def pauses(self) -> list[Pause]:
         """The host's longest pauses that are named."""
         return [
-            Pause(c.about, c.facts["inside"], c.facts["ranks"][0], c.facts["total_us"], c.facts["longest_us"])
-            for c in self.of("host_pause")
+            Pause(claim.about, claim.inside, claim.ranks[0], claim.total_us, claim.longest_us)
+            for claim in claims_that_are(HostPauseClaim, self.claims)
         ]
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from htagraph.core.arrays import Array, Mask, marked
 __all__ = [
     "ABSENT_IN_COMPLETE_TRACES", "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION",
     "DEVICE", "DEVICE_WAITS", "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS",
-    "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind",
+    "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "Category", "EdgeKind",
     "EdgeMeaning", "GapKind", "KernelKind", "Provenance", "edges_with", "of_kinds",
 ]  # fmt: skip
 
-CATEGORIES = (
+Category: TypeAlias = Literal[
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
     "other_work",
-)  # fmt: skip
+]  # fmt: skip
 """What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
+CATEGORIES: Final[tuple[str, ...]] = get_args(Category)
+"""All categories; elsewhere a category is its place here."""
 FULL_QUEUE: Final = 1024
 """Kernels and copies that a CUDA stream's queue holds before a launch blocks: HTA's default, CUDA documents no number.
 Doubled, only a queue twice as long counts as full; no length changes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,24 @@ from htagraph.queries.host_time import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["BLOCKING"]
+__all__ = ["BLOCKING", "BlockingClaim"]
 
 
-def _when(results: Results) -> list[finding.Claim]:
+@dataclass(frozen=True, kw_only=True)
+class BlockingClaim(finding.Claim):
+    """The host waits for its device in calls of one place; the figure is the gain without these waits, µs."""
+
+    count: int
+    """Calls that wait, on all ranks."""
+    target: str
+    """The criteria that select the calls, as an option of the command line has them."""
+    frame: str = ""
+    """The innermost Python function with a source file around most of the calls; empty for none."""
+    computes: bool = False
+    """Whether most of the waits are inside operators that launch kernels."""
+
+
+def _when(results: Results) -> list[BlockingClaim]:
     graph = results.warm_graph
     makespan = results.makespan_ns
     place = longest_blocking(graph)
@@ -33,15 +48,21 @@ def _when(results: Results) -> list[finding.Claim]:
     gain = gain_of(outcome, makespan, results.steps)
     if gain.percent < 100 * MIN_SHARE:
         return []
-    facts = {
-        "count": place.count,
-        "target": criteria_text(place.criteria),
-        "frame": _frame(graph, place.criteria),
-        "computes": _computes(graph, place.criteria),
-    }
+    target = criteria_text(place.criteria)
     name = f"no waiting for the device in {finding.in_short(place.name)}"
-    change = PredictedChange(name, (f"--remove-sync={facts['target']}",), gain)
-    return [finding.saved_claim("blocking", place.name, change, facts)]
+    change = PredictedChange(name, (f"--remove-sync={target}",), gain)
+    claim = BlockingClaim(
+        "blocking",
+        place.name,
+        gain.value_us,
+        "us",
+        change=change,
+        count=place.count,
+        target=target,
+        frame=_frame(graph, place.criteria),
+        computes=_computes(graph, place.criteria),
+    )
+    return [finding.saved_claim(claim)]
 
 
 def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
@@ -65,17 +86,17 @@ def _computes(graph: DependencyGraph, which: dict[str, Any]) -> bool:
     return bool(len(around)) and float(has.mean()) > MOST
 
 
-def _advice(claim: finding.Claim) -> str:
-    if claim.facts.get("computes"):
+def _advice(claim: BlockingClaim) -> str:
+    if claim.computes:
         return "See what makes it wait: a size that depends on values, a copy, or kernels that are tried out."
-    where = f" in {finding.in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
+    where = f" in {finding.in_short(claim.frame)}" if claim.frame else ""
     return f"Move {finding.in_short(claim.about)}{where} out of the loop, or do it every few steps only."
 
 
-def _evidence(results: Results, claim: finding.Claim) -> finding.Evidence:
+def _evidence(results: Results, claim: BlockingClaim) -> finding.Evidence:
     from htagraph.whatif.changes.remove_sync import remove_sync
 
-    target, graph = claim.facts["target"], results.graph
+    target, graph = claim.target, results.graph
     duration = graph.activities.duration
     late = np.unique(graph.edges.target[of_kinds(graph.edges.kind, DEVICE_WAITS)] >> 1)
     every = np.intersect1d(graph.select(**criteria(target)).activities, late)
@@ -99,9 +120,14 @@ def _chart(results: Results, rows: Array) -> finding.Chart:
     return finding.Chart(f"How long these calls take, by {'rank' if several else 'step'}", bars, "sync")
 
 
-def _short(claim: finding.Claim) -> str:
-    place = f"{finding.in_short(claim.about)} ({claim.facts['count']:,} times)"
+def _short(claim: BlockingClaim) -> str:
+    place = f"{finding.in_short(claim.about)} ({claim.count:,} times)"
     return f"The host waits for its device in {place}. Without these waits {less_text(gain_in(claim))}."
+
+
+def _why(claim: BlockingClaim) -> str:
+    """Return where the host waits for its device, and how often."""
+    return f"The host waits for its device in {finding.in_short(claim.about)}, {claim.count:,} times."
 
 
 BLOCKING = finding.Finding(
@@ -109,6 +135,7 @@ BLOCKING = finding.Finding(
     needs=finding.PREDICTS,
     when=_when,
     short=_short,
+    why=_why,
     evidence=_evidence,
     advice=_advice,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
-from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import COMMUNICATION, Category, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, likely, per_step, scenario_of
@@ -40,11 +40,21 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
-from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Bound
+from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Batches, Bound
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of", "untraced_host"]
+__all__ = [
+    "BOUND",
+    "LOADER_ADVICE",
+    "BoundClaim",
+    "KernelShare",
+    "LateStart",
+    "is_unrecorded",
+    "loader_advice",
+    "source_of",
+    "untraced_host",
+]
 
 LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
 """The advice where the job waits for its data loader."""
@@ -67,49 +77,120 @@ _GONE = {
 """What a job is without a cause that can be gone altogether; all else takes some time in any case."""
 
 
-def loader_advice(batches: tuple[int, int]) -> str:
+Absent: TypeAlias = Literal["recorded", "matched", ""]
+"""What the ranks were not that most communication may have waited for; empty where all were recorded and matched."""
+
+
+class LateStart(NamedTuple):
+    """The path waits until a recording begins."""
+
+    rank: int
+    """The rank whose recording begins late."""
+    us: float
+    """How late it begins, µs."""
+    percent: float
+    """Percent of the usual path."""
+
+
+class KernelShare(NamedTuple):
+    """A kernel with its share of the critical path."""
+
+    name: str
+    percent: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundClaim(Claim):
+    """A cause bounds the job; the figure is its share of the critical path, percent."""
+
+    about: Category = field(kw_only=False)
+    """The cause."""
+    shares: Mapping[str, float]
+    """Percent of the path by category, the largest first."""
+    rank_shares: Mapping[int, float]
+    """Percent of the path by rank, the largest first."""
+    batches: Batches
+    """The batches of a loader with workers."""
+    by_workers: bool = False
+    """Whether the worker processes of a data loader set the pace."""
+    has_several_ranks: bool = False
+    """Whether the job has several ranks."""
+    usual: tuple[int, ...] = ()
+    """The usual steps that the claim is about; empty for the whole recording."""
+    is_started: bool = False
+    """Whether the path has start-up, which the claim is not about."""
+    unrecorded_percent: float = 0.0
+    """Percent of the path that is host time without any event."""
+    absent: Absent = ""
+    """What the ranks were not that most communication may have waited for."""
+    source: str = ""
+    """The region in which the job waits for a process that was not recorded and is no data loader; empty for none."""
+    without_rank_percent: float = 100.0
+    """Percent by which the job is shorter without the rank with most of the path."""
+    late: LateStart | None = None
+    """The recording that begins late on the path; None for none."""
+    largest: str | None = None
+    """The largest part of a job of nothing but host code, in words; None for every other job."""
+    free_ns: Mapping[str, int] = field(default_factory=dict)
+    """How much shorter the job is without a cause, ns, by cause; empty where the gain of the claim is not known."""
+    first_kernel: KernelShare | None = None
+    """The kernel with most of the path, where computation bounds the job."""
+
+
+def loader_advice(batches: Batches) -> str:
     """Return the advice for a loader: a queue helps where workers are waited for in some batches, but not in all.
 
     Example:
-        >>> loader_advice((3, 10)), loader_advice((10, 10)) == loader_advice((0, 0)) == LOADER_ADVICE
-        ('Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples.', True)
+        >>> loader_advice(Batches(3, 10))
+        'Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples.'
+        >>> loader_advice(Batches(10, 10)) == loader_advice(Batches(0, 0)) == LOADER_ADVICE
+        True
     """
-    waited, count = batches
-    is_uneven = 0 < waited < LIMITS.nearly_all * count
+    is_uneven = 0 < batches.waited < LIMITS.nearly_all * batches.total
     return LOADER_ADVICE.replace(" or", ", a larger prefetch_factor or") if is_uneven else LOADER_ADVICE
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[BoundClaim]:
     bound, graph, length = results.bound, results.graph, results.parts.length
     if not bound.cause or (bound.cause == "host" and Part.HOST in graph.ledger.lacks):
         return []
-    gain = None
     untraced, communicates = untraced_host(results)
     if communicates > MOST * length.sum():  # the host may wait for it: what bounds the job was not recorded
         return []
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
-    facts = {
-        "usual": results.usual, "started": bool(results.first_calls),
-        "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
-        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
-        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": source_of(graph),
-        "without_rank_percent": _without_rank(results.warm_graph, bound), "late": _head(results),
-    }  # fmt: skip
+    claim = BoundClaim(
+        "bound",
+        cast("Category", bound.cause),
+        bound.causes.get(bound.cause, 0.0),
+        "percent",
+        rests_on=doubts_of(results) & rests,
+        ranks=tuple(bound.ranks),
+        shares=bound.shares,
+        rank_shares=bound.ranks,
+        batches=bound.batches,
+        by_workers=bound.by_workers,
+        has_several_ranks=len(graph.ranks) > 1,
+        usual=tuple(results.usual),
+        is_started=bool(results.first_calls),
+        unrecorded_percent=100 * float(untraced) / max(int(length.sum()), 1),
+        absent=_absent(graph),
+        source=source_of(graph),
+        without_rank_percent=_without_rank(results.warm_graph, bound),
+        late=_head(results),
+    )
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
-        facts["largest"] = _largest_part(results)
-        if results.usual and not facts["largest"]:  # that a host takes all of its time is no news
+        claim = replace(claim, largest=_largest_part(results))
+        if results.usual and not claim.largest:  # that a host takes all of its time is no news
             return []
     steady_ns = results.path.makespan_ns - sum(results.first_calls.values())
     if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
-        gain = _gain(results, bound.cause)
-        facts["free_by_cause"] = results.free
+        claim = replace(claim, gain=_gain(results, bound.cause), free_ns=results.free)
     if bound.cause == "computation":
-        facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
-    share = bound.causes.get(bound.cause, 0.0)
-    rests_on = doubts_of(results) & rests
-    change = _change(bound.cause, gain, facts)
-    return [Claim("bound", bound.cause, share, "percent", rests_on=rests_on, gain=gain, change=change, facts=facts)]
+        kernels = _largest(results, bound.cause).frame
+        shares = zip(kernels["name"], kernels["share_percent"], strict=True)
+        claim = replace(claim, first_kernel=next((KernelShare(*kernel) for kernel in shares), None))
+    return [replace(claim, change=_change(claim))]
 
 
 def _gain(results: Results, cause: str) -> Gain:
@@ -120,11 +201,12 @@ def _gain(results: Results, cause: str) -> Gain:
     return replace(gain, value_us=value_us, low_us=min(gain.low_us, value_us), high_us=max(gain.high_us, value_us))
 
 
-def _change(cause: str, gain: Gain | None, facts: Mapping[str, Any]) -> PredictedChange | None:
+def _change(claim: BoundClaim) -> PredictedChange | None:
     """Return the change without a cause that can be gone altogether; None for all else, and where it is not known."""
-    if gain is None or gain.value_us <= 0 or cause not in _GONE or facts["absent"]:
+    cause, gain = claim.about, claim.gain
+    if gain is None or gain.value_us <= 0 or cause not in _GONE or claim.absent:
         return None
-    name = _GONE[cause].replace("loader", "source") if facts["source"] else _GONE[cause]
+    name = _GONE[cause].replace("loader", "source") if claim.source else _GONE[cause]
     return PredictedChange(name, tuple(FREE[cause][1].split()), gain)
 
 
@@ -157,15 +239,16 @@ def untraced_host(results: Results) -> tuple[int, int]:
     return int(parts.length[chosen].sum()), beside
 
 
-def _head(results: Results) -> tuple[int, float, float] | None:
-    """Return the rank whose recording begins late on the path, how late, µs, and its percent; None for none."""
+def _head(results: Results) -> LateStart | None:
+    """Return the recording that begins late on the path, with its rank; None for none."""
     parts = results.usual_path.segments
     late = np.flatnonzero(parts.category == CATEGORIES.index("head"))
     if not len(late) or (len(results.graph.ranks) == 1 and not results.head_ns):
         return None
     longest = late[parts.length[late].argmax()]
     length = float(parts.length[longest])
-    return int(results.graph.activities.rank[parts.place[longest]]), length / 1000, 100 * length / parts.length.sum()
+    rank = int(results.graph.activities.rank[parts.place[longest]])
+    return LateStart(rank, length / 1000, float(100 * length / parts.length.sum()))
 
 
 def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
@@ -180,7 +263,7 @@ def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
     return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
 
-def _absent(graph: DependencyGraph) -> str:
+def _absent(graph: DependencyGraph) -> Absent:
     """Return what the ranks were not that most communication may have waited for, "recorded" or "matched"; else ""."""
     lacks = lacks_members(graph)[of_kinds(graph.activities.kind, COMMUNICATION)]
     if not len(lacks) or float(lacks.mean()) <= MOST:
@@ -197,87 +280,106 @@ def source_of(graph: DependencyGraph) -> str:
     return "" if is_data_loader(most) else stable_name(most)
 
 
-def _short(claim: Claim) -> str:
-    said = _own(claim) if claim.facts.get("late") is None else (*_own(claim), "head")  # which has a sentence
-    shares = [(each, share) for each, share in claim.facts["shares"].items() if each not in said]
+def _short(claim: BoundClaim) -> str:
+    said = _own(claim) if claim.late is None else (*_own(claim), "head")  # which has a sentence
+    shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
     others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in shares]
-    word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.facts["shares"])
+    word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.shares)
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
-        share = share_text(claim.facts["unrecorded_percent"])
+        share = share_text(claim.unrecorded_percent)
         text += f", {share} without any event, so what ran then is not known"
-    elif claim.about == "host" and claim.facts.get("unrecorded_percent", 0.0) >= 100 * LARGE_SHARE:
-        text += f", {share_text(claim.facts['unrecorded_percent'])} without any event (code, or a wait)"
-    largest = claim.facts.get("largest")
-    free = _free(claim, "; without it ") if largest is None else largest  # of nothing but host code, no gain is news
+    elif claim.about == "host" and claim.unrecorded_percent >= 100 * LARGE_SHARE:
+        text += f", {share_text(claim.unrecorded_percent)} without any event (code, or a wait)"
+    free = (
+        _free(claim, "; without it ") if claim.largest is None else claim.largest
+    )  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
     text += free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
-    if claim.facts.get("absent"):
+    if claim.absent:
         words = CATEGORY_WORDS["communication"]
-        text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
-    if claim.facts["by_workers"]:
-        waited, batches = claim.facts["batches"]
-        text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
+        text = text.replace(words, f"{words}, or waiting for ranks not {claim.absent}")
+    if claim.by_workers:
+        batches = claim.batches
+        text += f". It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps"
     text = f"{text}.{_late(claim)}"
-    if source := claim.facts.get("source"):  # what the job waits for is called what it is
-        text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {source}")
+    if claim.source:  # what the job waits for is called what it is
+        text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {claim.source}")
         text += " What it waits for sets the pace." if claim.about == "data_loading" else ""
     return text
 
 
-def _larger(claim: Claim, category: str, share: float) -> str:
+def _why(claim: BoundClaim) -> str:
+    """Return the cause that bounds the job, with its share of the critical path."""
+    if claim.by_workers:
+        return f"The job waits for {claim.batches.waited:,} of {claim.batches.total:,} batches of its data loader."
+    word = cause_words(claim.about, claim.shares)
+    if is_unrecorded(claim):
+        word = "host time, most of it without any event"
+    elif claim.source and claim.about == "data_loading":
+        word = f"waiting for another process or thread in {claim.source}"
+    elif claim.about == "communication" and claim.absent:
+        word = f"{word}, or waiting for ranks not {claim.absent}"
+    where = ""
+    if claim.has_several_ranks and claim.rank_shares:
+        rank, percent = next(iter(claim.rank_shares.items()))
+        where = f", on rank {rank}" if percent >= 100 - MIN_PERCENT else ""
+    kernel = claim.first_kernel
+    largest = f"; the largest kernel is {in_short(kernel.name)}" if kernel else ""
+    start = "Apart from start-up, bound" if claim.is_started else "Bound"
+    return f"{start} by {word}: {share_text(claim.figure)} of the critical path{where}{largest}."
+
+
+def _larger(claim: BoundClaim, category: str, share: float) -> str:
     """Say of a category why it is not the cause, if it takes more of the path; else empty."""
-    gains = claim.facts.get("free_by_cause", {})
-    if category not in gains or share <= claim.figure:
+    if category not in claim.free_ns or share <= claim.figure:
         return ""
     steps = claim.gain.steps if claim.gain else 0
-    less = time_text(per_step(gains[category] / 1000, steps))
+    less = time_text(per_step(claim.free_ns[category] / 1000, steps))
     return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {less} less"
 
 
-def _where(claim: Claim) -> str:
+def _where(claim: BoundClaim) -> str:
     """Return the start of the sentence: about what it is, where that is not the whole recording."""
-    if usual := claim.facts.get("usual"):
-        return f"{steps_text(usual)}, b"
-    return "Apart from start-up, b" if claim.facts.get("started") else "B"
+    if claim.usual:
+        return f"{steps_text(claim.usual)}, b"
+    return "Apart from start-up, b" if claim.is_started else "B"
 
 
 def is_unrecorded(claim: Claim) -> bool:
     """Return whether the host bounds the job, but mostly in time without any event."""
-    return claim.about == "host" and claim.facts.get("unrecorded_percent", 0.0) > 100 * MOST
+    return isinstance(claim, BoundClaim) and claim.about == "host" and claim.unrecorded_percent > 100 * MOST
 
 
-def _advice(claim: Claim) -> str:
-    facts = claim.facts
+def _advice(claim: BoundClaim) -> str:
     if is_unrecorded(claim):
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
-        source = facts.get("source")
-        earlier = f"Make what {source} waits for faster, or ask for it earlier."
-        return earlier if source else loader_advice(facts["batches"])
+        earlier = f"Make what {claim.source} waits for faster, or ask for it earlier."
+        return earlier if claim.source else loader_advice(claim.batches)
     if claim.about == "computation":
-        kernels = facts.get("kernels", ())
-        text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
+        kernel = claim.first_kernel
+        text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path. " if kernel else ""
         return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-    advice = _ADVICE.get(claim.about, "") * (not facts.get("beside"))
-    return "Load all ranks, to split waiting from transfer." if advice and facts.get("absent") else advice
+    advice = _ADVICE.get(claim.about, "") * (not claim.is_beside)
+    return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
 
 
-def _late(claim: Claim) -> str:
+def _late(claim: BoundClaim) -> str:
     """Return which recording begins late, where the path waits for that, or that it waits for earlier work."""
-    late = claim.facts.get("late")
-    if late is None or late[2] < MIN_PERCENT:
+    late = claim.late
+    if late is None or late.percent < MIN_PERCENT:
         return ""
-    if not claim.facts["several"]:
-        return f" The path begins {time_text(late[1])} after the recording, behind work begun earlier."
-    return f" Rank {late[0]}'s recording begins {time_text(late[1])} late ({late[2]:.0f} %)."
+    if not claim.has_several_ranks:
+        return f" The path begins {time_text(late.us)} after the recording, behind work begun earlier."
+    return f" Rank {late.rank}'s recording begins {time_text(late.us)} late ({late.percent:.0f} %)."
 
 
-def _free(claim: Claim, start: str) -> str:
+def _free(claim: BoundClaim, start: str) -> str:
     """Return how much less time the job would take without its cause, behind a start; empty where that is unknown."""
     gain = claim.gain
-    if gain is None or claim.facts["by_workers"] or is_unrecorded(claim):
+    if gain is None or claim.by_workers or is_unrecorded(claim):
         return ""
     who = "a step" if gain.scope == "step" else "the job"
     interval = likely(gain) if claim.about == "host" else ""
@@ -286,25 +388,25 @@ def _free(claim: Claim, start: str) -> str:
     return f"{start}{who} takes {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{interval})"
 
 
-def _own(claim: Claim) -> tuple[str, ...]:
+def _own(claim: BoundClaim) -> tuple[str, ...]:
     """Return the categories that are the cause."""
     return HOST_CATEGORIES if claim.about == "host" else (claim.about,)
 
 
-def _rank_in_short(claim: Claim) -> str:
+def _rank_in_short(claim: BoundClaim) -> str:
     """Return the rank with most of the path, or that it is nearly no later than the next one."""
-    ranks, percent = claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0)
-    if not ranks or not claim.facts["several"]:
+    percent = claim.without_rank_percent
+    if not claim.rank_shares or not claim.has_several_ranks:
         return ""
-    (rank, share), *others = ranks.items()
+    (rank, share), *others = claim.rank_shares.items()
     if percent < 100 * MIN_SHARE:
         gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
         return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0][0]} is next' if others else ''}"
     return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f" ({share:.0f} % on rank {rank})"
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    path, shares = results.path, claim.facts["shares"]
+def _evidence(results: Results, claim: BoundClaim) -> Evidence:
+    path, shares = results.path, claim.shares
     named = [category for category, share in shares.items() if share >= 100 * ROUNDING]
     us = int(results.parts.length.sum()) / 100_000  # of a percent
     parts = [BarPart(CATEGORY_WORDS[each], each.replace("_", "-"), shares[each] * us) for each in named]
@@ -319,8 +421,9 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    path, whole = results.usual_path, max(int(results.parts.length.sum()), 1)
-    graph, parts = path.graph, path.segments
+    graph = results.usual_path.graph
+    parts = results.parts
+    whole = max(int(parts.length.sum()), 1)
     acts, rows = graph.activities, np.arange(len(parts))
     if cause in ("computation", "memory"):
         group, rows = "kernel", np.flatnonzero(parts.category == CATEGORIES.index(cause))
@@ -342,4 +445,12 @@ def _largest(results: Results, cause: str) -> Rows:
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
-BOUND = Finding("bound", needs=PREDICTS, when=_when, short=_short, evidence=_evidence, advice=_advice)
+BOUND = Finding(
+    "bound",
+    needs=PREDICTS,
+    when=_when,
+    short=_short,
+    why=_why,
+    evidence=_evidence,
+    advice=_advice,
+)

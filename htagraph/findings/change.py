@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.statistics import MOST, SEVERAL
-from htagraph.findings.phrases import command_line, time_text
+from htagraph.findings.phrases import command_line, share_text, time_text
 from htagraph.graph.measures.steps import duration_ns, regular_steps
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import Scenario, what_if
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Gain",
     "PredictedChange",
+    "brief_gain",
     "gain_of",
     "gain_text",
     "gain_without_interval",
@@ -107,12 +108,17 @@ class PredictedChange:
     gain: Gain
 
     @property
+    def title(self) -> str:
+        """The name of the change, as the start of a sentence."""
+        return f"{self.name[0].upper()}{self.name[1:]}"
+
+    @property
     def sentence(self) -> str:
         """The gain of the change, as a sentence."""
         is_ceiling = self.gain.low_us <= 0 and self.gain.high_us <= self.gain.value_us  # "up to" says this interval
         interval = "" if is_ceiling else likely(self.gain).removeprefix("; ")
         range_text = f" ({interval})" if interval else ""
-        return f"{self.name[0].upper()}{self.name[1:]} {saves_text(self.gain)}{range_text}."
+        return f"{self.title} {saves_text(self.gain)}{range_text}."
 
     def command(self, inputs: Iterable[str]) -> str:
         """Return the command that predicts the change; `inputs` are the words that choose the traces."""
@@ -260,6 +266,28 @@ def likely(gain: Gain) -> str:
     ends = f"{time_text(least_us) if least_us else '0'} to {time_text(most_us)}"
     said = f"the recording cannot tell how much: {ends}; {gain.telling}" if gain.telling else f"likely {ends}"
     return f"; {said}{where}"
+
+
+def brief_gain(gain: Gain) -> str:
+    """Return how much less time a step takes, or the job: one figure, "up to" an unsure one, or a wide interval.
+
+    Example:
+        >>> brief_gain(Gain(3000.0, 2900.0, 3100.0, steps=2, makespan_us=9000.0))
+        '1.50 ms less per step (33 %)'
+        >>> brief_gain(Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=9000.0))
+        '1.00 ms to 2.00 ms less per step'
+        >>> brief_gain(Gain(3000.0, 0.0, 3000.0, steps=0, makespan_us=9000.0))
+        'up to 3.00 ms less (33 %)'
+    """
+    least_us = per_step(gain.low_us, gain.steps)
+    most_us = per_step(gain.high_us, gain.steps)
+    less = "less per step" if gain.scope == "step" else "less"
+    if not is_sure(gain):
+        percent = 100 * gain.high_us / gain.makespan_us if gain.makespan_us else 0.0
+        return f"up to {time_text(most_us)} {less} ({share_text(percent)})"
+    if gain.high_us - gain.low_us > _MIN_SPREAD * gain.value_us:
+        return f"{time_text(least_us)} to {time_text(most_us)} {less}"
+    return f"{time_text(gain.per_step_us)} {less} ({share_text(gain.percent)})"
 
 
 def is_sure(gain: Gain) -> bool:

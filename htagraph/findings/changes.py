@@ -15,17 +15,17 @@ import pandas as pd
 
 from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table, described
-from htagraph.findings.bound import BOUND
-from htagraph.findings.change import Gain, PredictedChange, gain_of, per_step, scenario_of
-from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.bound import BOUND, is_unrecorded
+from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
+from htagraph.findings.finding import Claim, Finding, claims_that_are
 from htagraph.findings.gain import GAIN, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import spoken
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
-from htagraph.findings.straggler import STRAGGLER
-from htagraph.findings.verdict import claims_of, stated
+from htagraph.findings.start_up import START_UP
+from htagraph.findings.straggler import STRAGGLER, StragglerClaim
+from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.tolerances import LIMITS
@@ -34,6 +34,8 @@ __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of"
 
 _NO_WAY = "Begin with the code that decides most."
 """The advice where no way is known."""
+_AS_PEERS = "As fast as its peers"
+"""The change of a rank that the advice names."""
 TABLE: Final = Table(
     "What to change, by what is surely gained",
     Col("change", "str", "the job with the change"),
@@ -82,7 +84,14 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """The advice and the gain, in words."""
-        return " ".join(spoken(self.action or _NO_WAY, self.change.sentence if self.change else ""))
+        action = self.action or _NO_WAY
+        if self.change:
+            subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
+            return f"{action} {subject}: {brief_gain(self.change.gain)}."
+        is_recording = self.finding in (START_UP.name, BOUND.name)
+        if self.gain is None or is_recording:  # another recording makes no job faster
+            return action
+        return f"{action} Without it: {brief_gain(self.gain)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.
@@ -202,13 +211,29 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
         is_host_lost = {row.about for row in recording} <= {Part.HOST.name, Part.CALLS.name}
         remedies = [row for row in proposed if row.finding == REMEDY.name and is_host_lost and _computes(sentences)]
         return ProposedChanges((*remedies, *recording))
-    late = [claim for claim in claims if claim.says == STRAGGLER.name]
+    late = claims_that_are(StragglerClaim, claims)
     looks = [row for row in proposed if row.finding == BOUND.name and row.change is None]
     changes = [row for row in (*proposed, *code) if row not in looks]
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
+    if rows and not any(map(_is_surely_known, rows)):
+        rows = [*_of_unrecorded(sentences), *rows]
     return ProposedChanges(tuple(rows or looks))
+
+
+def _is_surely_known(row: ProposedChange) -> bool:
+    """Return whether a row has a known way whose sure gain is worth naming."""
+    if row.gain is None or not row.is_known:
+        return row.is_known
+    return 100 * row.gain.low_us >= MIN_PERCENT * row.gain.makespan_us
+
+
+def _of_unrecorded(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
+    """Yield the proposal to record the host, where most of the host time on the path is without any event."""
+    for finding, claims in sentences:
+        if finding is BOUND and is_unrecorded(claims[0]):
+            yield ProposedChange(finding.name, claims[0].about, finding.advice(*claims), None)
 
 
 def _measured(results: Results, row: ProposedChange) -> ProposedChange:
@@ -225,7 +250,7 @@ def _of_recording(finding: Finding, group: Sequence[Claim]) -> ProposedChange:
     return ProposedChange(finding.name, group[0].about, finding.advice(*group), None)
 
 
-def _proposed(sentences: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[ProposedChange]:
+def _proposed(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     """Yield the proposals of claims that gain time."""
     for finding, claims in sentences:
         for claim in claims:
@@ -245,7 +270,7 @@ class _PlaceInList(NamedTuple):
     """The gain, negative."""
 
 
-def _order(row: ProposedChange, late: Sequence[Claim]) -> _PlaceInList:
+def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
     """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain.
 
     Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
@@ -253,15 +278,13 @@ def _order(row: ProposedChange, late: Sequence[Claim]) -> _PlaceInList:
     """
     if row.gain is None:
         return _PlaceInList(0, 0.0, 0.0)
-    beyond_us = sum(
-        claim.change.gain.value_us for claim in late if claim.change and " ".join(row.options) == claim.facts["within"]
-    )
+    beyond_us = sum(claim.change.gain.value_us for claim in late if claim.change and row.options == claim.within)
     value_us = row.gain.value_us - beyond_us
     sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
     return _PlaceInList(1 if row.is_known else 2, -sure_us, -value_us)
 
 
-def _computes(sentences: Sequence[tuple[Finding, list[Claim]]]) -> bool:
+def _computes(sentences: Sequence[Sentence]) -> bool:
     """Return whether computation of devices is nearly all of the critical path.
 
     It bounds the job then, whatever the host does.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -14,24 +15,39 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import BOUND, LOADER_ADVICE, source_of
+from htagraph.findings.bound import BOUND, LOADER_ADVICE, BoundClaim, source_of
 from htagraph.findings.change import Gain, PredictedChange, gain_of, scenario_of
-from htagraph.findings.finding import JUDGES, NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
+from htagraph.findings.finding import (
+    JUDGES,
+    NO_CHART,
+    BarPart,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    Rows,
+    claims_that_are,
+)
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
-from htagraph.findings.remedy import REMEDY
+from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import upper_bounds
-from htagraph.graph.measures.pauses import CAUSES
+from htagraph.graph.measures.pauses import CAUSES, IdleCause
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.host_time import MANY, late_reason, while_loading
+from htagraph.queries.host_time import MANY, LateReason, late_reason, while_loading
 
-__all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
+__all__ = ["DEVICE_IDLE", "DeviceIdleClaim", "device_use", "idle_chart", "idle_times"]
 
-_TEXT = {
+HostReason: TypeAlias = Literal[LateReason, "source", "graphs", "nothing", ""]
+"""Why the host is late: one of `LATE_REASONS`; it waits for a process that was not recorded (``source``), launches CUDA
+graphs, or launches nothing. Empty where the device does not wait for the host."""
+
+_TEXT: dict[IdleCause | Literal["other_work"], str] = {
     "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
     "other": (
         "{where}, {who} {are} idle {share} of the time{at}, but not for a late launch: work waited for an event, a "
@@ -47,7 +63,7 @@ _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
 _GRAPHS = "Use CUDA graphs"
 _MORE_GRAPHS = "Use CUDA graphs for more of a step"
 """The same advice for a job that replays some."""
-_HOST = {
+_HOST: dict[HostReason, tuple[str, str]] = {
     "loader": (", which waits for the data loader", LOADER_ADVICE),
     "source": (", which waits for another process or thread", "Make what it waits for faster, or ask for it earlier."),
     "ranks": (", which waits for other ranks or transfers", ""),
@@ -64,12 +80,58 @@ _HOST = {
     ),
 }
 """Why the host is late, and the advice, by the reason."""
-_COMMANDS: dict[str, tuple[str, ...]] = {
+_COMMANDS: dict[HostReason, tuple[str, ...]] = {
     "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
 }  # fmt: skip
 """What to run where devices wait for the host, by why it is late."""
-_CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
+_CAUSES: dict[IdleCause, tuple[str, str]] = {
+    "host_wait": ("host wait", "host"),
+    "kernel_wait": ("kernel wait", "waiting"),
+    "other": ("other", "other"),
+}
 """Causes of idle time in words, and their colors."""
+
+
+class LoadingTime(NamedTuple):
+    """A device waits while the host loads data."""
+
+    us: float
+    """All waits together, µs."""
+    waits: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceIdleClaim(Claim):
+    """Devices are idle for one cause; the figure is that share of their time, percent."""
+
+    about: IdleCause = field(kw_only=False)
+    """The cause."""
+    scope: str
+    """The part of the job that the claim is about, as the start of a sentence."""
+    rank: int
+    """The rank whose device is idle for the largest share."""
+    rank_percent: float
+    """That share of the time of its device, percent."""
+    has_several_devices: bool = False
+    """Whether several devices do work."""
+    host: HostReason = ""
+    """Why the host is late, where devices wait for the host."""
+    is_compiled: bool = False
+    """Whether the job uses torch.compile."""
+    is_recorded: bool = True
+    """Whether what the host does was recorded."""
+    has_replays: bool = False
+    """Whether the job replays CUDA graphs."""
+    behind_other_work: bool = False
+    """Whether launched work waits for most of that time, while the device runs nothing that was recorded."""
+    in_collectives_percent: float = 0.0
+    """Percent of their time that devices wait in collectives for late ranks."""
+    lead_us: float = 0.0
+    """How long the rank's device waits before its first work, µs; 0 where that is too little to be told."""
+    trail_us: float = 0.0
+    """How long it is idle after its last work, µs; 0 where that is too little to be told."""
+    loading: LoadingTime | None = None
+    """How long it waits while the host loads data; None where that is too little to be told."""
 
 
 def idle_times(results: Results) -> pd.DataFrame:
@@ -129,7 +191,7 @@ def _marks(results: Results, rank: int, work: Array) -> tuple[Array, Array]:
 
 
 def device_use(results: Results) -> str:
-    """Return how busy devices are, and how much of that they only communicate, as a part of a sentence.
+    """Return how busy devices are in the usual steps, and how much they only communicate, as a part of a sentence.
 
     It is empty where the recording lacks device work.
     """
@@ -140,21 +202,21 @@ def device_use(results: Results) -> str:
     if not window:
         return ""
     at_most = "at most " if upper_bounds(results.graph).any() else ""
-    text = f", {who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
+    text = f"{who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
     if results.usual:
-        return f"{text} {steps_text(results.usual).lower()}"
+        return text
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
     text += " apart from start-up" if len(results.graph.start_up) else ""
     return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[DeviceIdleClaim]:
     table = idle_times(results)
     graph = results.judged_graph
     claims = []
-    where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = (
-        steps_text(results.usual) if results.usual else "Apart from start-up" if len(results.graph.start_up) else where
+    scope = "In the steps" if len(graph.step_spans) else "In the recording"
+    scope = (
+        steps_text(results.usual) if results.usual else "Apart from start-up" if len(results.graph.start_up) else scope
     )
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
@@ -166,29 +228,51 @@ def _when(results: Results) -> list[Claim]:
         of_cause = table[table["cause"] == cause]
         shares = 100 * of_cause["idle_us"] / of_cause["window_us"]
         worst = of_cause.iloc[int(shares.to_numpy().argmax())]
-        change = None
-        facts = {
-            "rank": int(worst["rank"]), "rank_percent": float(shares.max()), "several": len(shares) > 1, "host": "",
-            "compiled": compiled, "where": where,
-        }  # fmt: skip
-        if cause == "host_wait":
-            sides = {side: float(worst[f"{side}_us"]) for side in ("lead", "trail")}
-            facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
-            alone = sides["trail"] > MOST * worst["idle_us"]
-            facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
-            loading = _loading(results, worst)
-            facts |= loading
-            # the work and savings of a host without operators are not known
-            facts["is_recorded"] = Part.HOST not in graph.ledger.lacks
-            facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            if facts["host"] == "launches" and facts["is_recorded"]:  # only then late launches cost time
-                change = _change_of_host(results, is_loading=loading["loading_us"] > 0)
-                facts["replays"] = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
-        facts["other_work"] = cause == "other" and _behind_other_work_us(graph) > MOST * us
-        gain = change.gain if change else None
-        share = 100 * us / window
-        claims.append(Claim("device_idle", str(cause), share, "percent", gain=gain, change=change, facts=facts))
+        claim = DeviceIdleClaim(
+            "device_idle",
+            cast("IdleCause", cause),
+            100 * us / window,
+            "percent",
+            scope=scope,
+            rank=int(worst["rank"]),
+            rank_percent=float(shares.max()),
+            has_several_devices=len(shares) > 1,
+            is_compiled=compiled,
+            behind_other_work=cause == "other" and _behind_other_work_us(graph) > MOST * us,
+        )
+        claims.append(_of_host(results, claim, worst, window) if cause == "host_wait" else claim)
     return claims
+
+
+def _of_host(results: Results, claim: DeviceIdleClaim, worst: pd.Series, window_us: float) -> DeviceIdleClaim:
+    """Return a claim that devices wait for the host, with why, and the change of the host.
+
+    Args:
+        results: the results of the job.
+        claim: the claim without these.
+        worst: the row of `idle_times` of the rank whose device waits most.
+        window_us: the time of all devices together, µs.
+    """
+    graph = results.judged_graph
+    least_us = MIN_SHARE * worst["window_us"]
+    lead_us = float(worst["lead_us"])
+    trail_us = float(worst["trail_us"])
+    is_after = trail_us > MOST * worst["idle_us"]
+    claim = replace(
+        claim,
+        lead_us=lead_us if lead_us >= least_us else 0.0,
+        trail_us=trail_us if trail_us >= least_us else 0.0,
+        host="nothing" if is_after else _host_reason(results, claim.rank),
+        loading=_loading(results, worst),
+        # the work and savings of a host without operators are not known
+        is_recorded=Part.HOST not in graph.ledger.lacks,
+        in_collectives_percent=100 * sum(waiting_devices(graph).values()) / 1000 / window_us,
+    )
+    if claim.host != "launches" or not claim.is_recorded:  # only then late launches cost time
+        return claim
+    change = _change_of_host(results, is_loading=claim.loading is not None)
+    has_replays = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
+    return replace(claim, gain=change.gain if change else None, change=change, has_replays=has_replays)
 
 
 def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | None:
@@ -200,14 +284,16 @@ def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | 
         results: the results of the job.
         is_loading: whether the device waits for the data loader.
     """
-    bounds = [claim.gain for claim in results.claims(BOUND.when) if claim.about == "host" and claim.gain]
+    bound = claims_that_are(BoundClaim, results.claims(BOUND.when))
+    bounds = [claim.gain for claim in bound if claim.about == "host" and claim.gain]
     gain = bounds[0] if bounds else _gain_of_host(results)
     beyond_us = 0.0
     beyond = []
     if is_loading:
         beyond_us += results.free.get("data_loading", 0) / 1000
         beyond.append("a faster data loader")
-    remedies = [claim for claim in results.claims(REMEDY.when) if claim.about == "optimizer"]
+    remedies = claims_that_are(RemedyClaim, results.claims(REMEDY.when))
+    remedies = [claim for claim in remedies if claim.about == "optimizer"]
     if remedies:
         beyond_us += remedies[0].figure
         beyond.append("a fused optimizer")
@@ -229,8 +315,8 @@ def _gain_of_host(results: Results) -> Gain:
     return gain_of(outcome, results.makespan_ns, results.steps)
 
 
-def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
-    """Return how long a rank's device waits while the host loads data, µs, and in how many waits; 0 for next to none.
+def _loading(results: Results, worst: pd.Series) -> LoadingTime | None:
+    """Return how long a rank's device waits while the host loads data; None for next to nothing.
 
     `worst` is the row of `idle_times` of the rank.
     """
@@ -242,7 +328,7 @@ def _loading(results: Results, worst: pd.Series) -> dict[str, float]:
     lead = (np.array([first - round(1000 * float(worst["lead_us"]))]), np.array([first]))
     begin, end = while_loading(graph, rank, lead)
     us = float((end - begin).sum()) / 1000
-    return {"loading_us": us, "loads": len(begin)} if us >= LARGE_SHARE * worst["idle_us"] else {"loading_us": 0.0}
+    return LoadingTime(us, len(begin)) if us > 0 and us >= LARGE_SHARE * worst["idle_us"] else None
 
 
 def _behind_other_work_us(graph: DependencyGraph) -> float:
@@ -250,8 +336,8 @@ def _behind_other_work_us(graph: DependencyGraph) -> float:
     return float(graph.gap[graph.gap_kind == GapKind.OTHER_WORK].sum()) / 1000
 
 
-def _host_reason(results: Results, rank: int) -> str:
-    """Return why the host launches too late: one of `LATE_REASONS`, or ``"graphs"`` where most is in CUDA graphs."""
+def _host_reason(results: Results, rank: int) -> HostReason:
+    """Return why the host launches too late."""
     graph, acts = results.graph, results.graph.activities
     reason = late_reason(graph, rank, graph.start_up.activity)
     if reason == "loader" and source_of(graph):
@@ -264,36 +350,49 @@ def _host_reason(results: Results, rank: int) -> str:
     return reason or ("launches" if len(cause) >= MANY else "few")
 
 
-def _words(claim: Claim) -> str:
-    facts = claim.facts
-    share, waits = share_text(claim.figure), facts.get("in_collectives_percent", 0.0)
-    at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
-    who, s, are = ("devices", "", "are") if facts["several"] else ("the device", "s", "is")
+def _words(claim: DeviceIdleClaim) -> str:
+    share, waits = share_text(claim.figure), claim.in_collectives_percent
+    at = f" (rank {claim.rank}: {claim.rank_percent:.0f} %)" if claim.has_several_devices else ""
+    who, s, are = ("devices", "", "are") if claim.has_several_devices else ("the device", "s", "is")
     if claim.about != "host_wait":
-        text = _TEXT["other_work" if facts.get("other_work") else claim.about]
-        return text.format(where=facts["where"], who=who, s=s, are=are, share=share, at=at)
+        text = _TEXT["other_work" if claim.behind_other_work else claim.about]
+        return text.format(where=claim.scope, who=who, s=s, are=are, share=share, at=at)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
-    sides = (("lead", "before its first work"), ("trail", "after its last"))
-    outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
-    why = _HOST.get(facts["host"], ("", ""))[0]
-    if facts.get("loading_us") and facts["host"] != "loader":
-        loads = f"{time_text(facts['loading_us'])} of this in {plural(facts['loads'], 'wait')} for the data loader"
+    sides = ((claim.lead_us, "before its first work"), (claim.trail_us, "after its last"))
+    outside = [f"{time_text(us)} {words}" for us, words in sides if us]
+    why = _HOST.get(claim.host, ("", ""))[0]
+    loading = claim.loading
+    if loading and claim.host != "loader":
+        loads = f"{time_text(loading.us)} of this in {plural(loading.waits, 'wait')} for the data loader"
         why = f", {loads}; beside that, the host{why.removeprefix(', which')}" if why else f", {loads}"
-    return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
+    return f"{claim.scope}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
-def _advice(claim: Claim) -> str:
-    is_told = claim.about == "host_wait" and claim.facts.get("is_recorded", True)
-    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if is_told else ""
-    compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
-    advice = advice.replace(_GRAPHS, _MORE_GRAPHS) if claim.facts.get("replays") else advice
+def _why(claim: DeviceIdleClaim) -> str:
+    """Return the share of the time that devices wait, and the reason."""
+    share = share_text(claim.figure)
+    who = "Devices wait" if claim.has_several_devices else "The device waits"
+    if claim.about == "host_wait":
+        return f"{who} {share} of the time for the host{_HOST.get(claim.host, ('', ''))[0]}."
+    if claim.about == "kernel_wait":
+        return f"{who} {share} of the time between many small kernels."
+    if claim.behind_other_work:
+        return f"{who} {share} of the time, probably behind work of another process."
+    return f"{who} {share} of the time, but not for a late launch."
+
+
+def _advice(claim: DeviceIdleClaim) -> str:
+    is_told = claim.about == "host_wait" and claim.is_recorded
+    advice = _HOST.get(claim.host, ("", ""))[1] if is_told else ""
+    compiles = "" if claim.is_compiled else " (torch.compile)"  # no advice to who does
+    advice = advice.replace(_GRAPHS, _MORE_GRAPHS) if claim.has_replays else advice
     return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    rank, host = claim.facts["rank"], claim.facts["host"]
+def _evidence(results: Results, claim: DeviceIdleClaim) -> Evidence:
+    rank = claim.rank
     table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
     places = Place.of_rows(table, "start_us", "pause_us", "after")
     names = {
@@ -304,11 +403,11 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(
         idle_chart(results.rank_idle), Rows(shown, f"The longest of these pauses of rank {rank}", places),
         place=places[0] if places else None, look=f"the longest pause of rank {rank}",
-        command=_COMMANDS.get(host, ("idle",)), meaning=idle_breakdown,
+        command=_COMMANDS.get(claim.host, ("idle",)), meaning=idle_breakdown,
     )  # fmt: skip
 
 
-def _pauses(graph: DependencyGraph, rank: int, cause: str) -> pd.DataFrame:
+def _pauses(graph: DependencyGraph, rank: int, cause: IdleCause) -> pd.DataFrame:
     """Return the pauses of a rank's device for one cause: begin and length, µs, the work before and after each."""
     pauses = graph.device_pauses
     of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
@@ -331,4 +430,12 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding("device_idle", needs=JUDGES, when=_when, short=_words, evidence=_evidence, advice=_advice)
+DEVICE_IDLE = Finding(
+    "device_idle",
+    needs=JUDGES,
+    when=_when,
+    short=_words,
+    why=_why,
+    evidence=_evidence,
+    advice=_advice,
+)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,7 @@ __all__ = [
     "Place",
     "RestsOn",
     "Rows",
+    "claims_that_are",
     "gain_in",
     "gap_words",
     "in_short",
@@ -58,6 +59,8 @@ class RestsOn(Enum):
 @dataclass(frozen=True)
 class Claim:
     """One conclusion, with its figure and what proves it.
+
+    A finding whose sentence has further figures and names declares them as a class of its own, in its own file.
 
     Example:
         >>> claim = Claim("bound", "computation", 67.2, "percent")
@@ -81,8 +84,14 @@ class Claim:
     """The gain without the subject of the claim; None where no replay says so."""
     change: PredictedChange | None = None
     """The change that it proposes; None where none can be made as predicted."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """Further figures and names that its sentence gives."""
+    ranks: tuple[int, ...] = ()
+    """The ranks that it names, the most important first."""
+    is_beside: bool = False
+    """Whether it is said beside a claim that gains more."""
+
+
+SomeClaim = TypeVar("SomeClaim", bound=Claim)
+"""The class of the claims of a finding."""
 
 
 class Place(NamedTuple):
@@ -192,10 +201,15 @@ class Finding(NamedTuple):
     """
 
     name: str
-    when: Callable[[Results], list[Claim]]
-    """Returns the claims that the job's results support, with their facts; none where they do not."""
+    when: Callable[[Results], Sequence[Claim]]
+    """Returns the claims that the job's results support; none where they do not."""
     short: Callable[..., str]
     """Returns the sentence, of a line or two; of a caution the part of a sentence, without capital and point."""
+    why: Callable[..., str] = lambda *_: ""
+    """Returns what shows it, in one sentence without gain and advice; empty for nothing that the head should say.
+
+    Of a caution, and where `is_unknown` is set, it is what the recording does not tell, as a part of a sentence.
+    """
     evidence: Callable[..., Evidence] = lambda *_: Evidence()
     """Returns what proves the claims; called with the results and the claims."""
     advice: Callable[..., str] = lambda *_: ""
@@ -204,6 +218,8 @@ class Finding(NamedTuple):
     """Whether all claims share a sentence."""
     is_caution: bool = False
     """Whether it makes other findings uncertain, and is no conclusion by itself."""
+    is_unknown: bool = False
+    """Whether it says what the recording does not tell."""
     needs: frozenset[Part] = frozenset()
     """The parts that a recording must hold for the finding: where one is missing, nothing is claimed."""
 
@@ -261,17 +277,35 @@ def gap_words(gap: int) -> str:
     return "" if gap == GapKind.NONE else GapKind(gap).label.replace("_", " ")
 
 
-def saved_claim(
-    says: str,
-    about: str,
-    change: PredictedChange,
-    facts: dict[str, Any] | None = None,
-    rows: tuple[int, ...] = (),
-) -> Claim:
-    """Return the claim that the job is shorter by a change."""
-    gain = change.gain
-    interval = (gain.low_us, gain.high_us)
-    return Claim(says, about, gain.value_us, "us", interval, rows, gain=gain, change=change, facts=facts or {})
+def saved_claim(claim: SomeClaim) -> SomeClaim:
+    """Return a claim that the job is shorter by its change, with the gain and the interval of the change.
+
+    Args:
+        claim: a claim with a change; its figure is the gain of the change, µs.
+
+    Raises:
+        ValueError: the claim has no change.
+
+    Example:
+        >>> change = PredictedChange("no waits", ("--remove-sync=op=a",), Gain(30.0, 20.0, 40.0, 0, 100.0))
+        >>> saved_claim(Claim("blocking", "a", 30.0, "us", change=change)).interval
+        (20.0, 40.0)
+    """
+    if claim.change is None:
+        msg = f"the claim {claim.says!r} about {claim.about!r} has no change"
+        raise ValueError(msg)
+    gain = claim.change.gain
+    return replace(claim, figure=gain.value_us, interval=(gain.low_us, gain.high_us), gain=gain)
+
+
+def claims_that_are(kind: type[SomeClaim], claims: Iterable[Claim]) -> list[SomeClaim]:
+    """Return the claims of one class, in their order.
+
+    Example:
+        >>> claims_that_are(Claim, [Claim("bound", "computation", 67.2, "percent")])[0].says
+        'bound'
+    """
+    return [claim for claim in claims if isinstance(claim, kind)]
 
 
 def gain_in(claim: Claim) -> Gain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, is_data_loader, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
-from htagraph.findings.change import PredictedChange, gain_of, gain_without_interval, likely
+from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely
 from htagraph.findings.finding import (
     PREDICTS,
     Bar,
@@ -28,14 +28,15 @@ from htagraph.findings.finding import (
     Place,
     RestsOn,
     Rows,
+    claims_that_are,
     gain_in,
     in_short,
     stretches,
 )
-from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
-from htagraph.findings.remedy import REMEDY
+from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -43,31 +44,67 @@ from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.host_time import has_long_pauses
+from htagraph.queries.path_segments import Batches
 from htagraph.queries.weights import initial
-from htagraph.whatif.candidates import CLASSES
+from htagraph.whatif.candidates import CLASSES, What
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "gaining", "is_unknown", "proposed", "rows_that_gain"]
+__all__ = ["GAIN", "GainClaim", "gain_name", "gaining", "is_unknown", "proposed", "rows_that_gain"]
 
 _LOADER = "a data loader that keeps up"
 """The change by which a job waits for no batch."""
 _NUMBER = re.compile(r"\d+")
-_WHAT = {
+_WHAT: dict[What, str] = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "straggler": "the work of ", "phase": "",
 }  # fmt: skip
 """What stands before the name, by what it is the name of."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class GainClaim(Claim):
+    """The job is shorter by the figure, µs, if something takes no time."""
+
+    what: What
+    """Whose name it is about."""
+    target: str
+    """The criteria that select it, as an option of the command line has them; empty where none do."""
+    half: Gain
+    """The gain if it takes half of its time."""
+    batches: Batches
+    """The batches of a loader with workers."""
+    inside: str = ""
+    """The name of the larger whole that it is a part of; empty for none."""
+    is_loader: bool = False
+    """Whether it is the data loader."""
+    is_started: bool = False
+    """Whether start-up is a part of it."""
+    is_unknown: bool = False
+    """Whether nothing shows which code ran in that time."""
+    has_stacks: bool = False
+    """Whether the work of Python between operators is known."""
+    is_interrupted: bool = False
+    """Whether something outside of the host's code interrupts it, which the gain counts."""
+    is_around: bool = False
+    """Whether another of the largest gains is a part of it."""
+    is_largest: bool = False
+    """Whether no other gain is larger."""
+    encloses: bool = False
+    """Whether its activities enclose the activities of that larger whole."""
+    mostly: str = ""
+    """The work inside that is nearly all of its time; empty for none."""
+
+
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
     """Yield the rows of opportunities with a gain that may be claimed, best first."""
     bound = results.bound
     # then most of what an operator takes is no time of its own
-    is_interrupted = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
+    interruptions = claims_that_are(InterruptedClaim, results.claims(INTERRUPTED.when))
+    is_interrupted = any(min(each.shares.values()) > 100 * MOST for each in interruptions)
     if results.computes and not bound.cause:  # devices work on what the path passes by, and no replay says what gains
         return
     for row in _worth_naming(results):
@@ -83,21 +120,24 @@ def is_unknown(results: Results, name: str) -> bool:
     return has_long_pauses(results.graph) or any(map(is_unrecorded, results.claims(BOUND.when)))
 
 
-def _when(results: Results) -> list[Claim]:
-    claims = list[Claim]()
+def _when(results: Results) -> list[GainClaim]:
+    claims = list[GainClaim]()
     for row in rows_that_gain(results):
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
-    around = {claim.facts["inside"] for claim in claims}
+    around = {claim.inside for claim in claims}
     by_name = {claim.about: claim for claim in claims}
-    encloses = [_encloses(results.graph, claim.about, by_name.get(claim.facts["inside"])) for claim in claims]
-    more = [
-        {"around": claim.about in around, "most": claim is claims[0], "encloses": holds}
-        for claim, holds in zip(claims, encloses, strict=True)
+    claims = [
+        replace(
+            claim,
+            is_around=claim.about in around,
+            is_largest=claim is claims[0],
+            encloses=_encloses(results.graph, claim.about, by_name.get(claim.inside)),
+        )
+        for claim in claims
     ]
-    claims = [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
     return [replace(claim, change=proposed(claim)) for claim in claims]
 
 
@@ -115,13 +155,13 @@ def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
     return bool(holds and not (graph.tree.inside(others) & rows).any())
 
 
-def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
+def _folded(graph: DependencyGraph, claims: list[GainClaim]) -> list[GainClaim]:
     """Return the claims without work that nearly all lies in a region and is nearly all of it: the region names it."""
     state, time = initial(graph), np.maximum(graph.own_time, graph.activities.duration * graph.activities.on_device)
-    regions, work = ([each for each in claims if each.facts["what"] == what] for what in ("phase", "operator"))
+    regions, work = ([each for each in claims if each.what == what] for what in ("phase", "operator"))
     cover = {
-        each.about: time * activities_of(state, criteria(each.facts["target"]))[:-1]
-        for each in regions + work if each.facts["target"]
+        each.about: time * activities_of(state, criteria(each.target))[:-1]
+        for each in regions + work if each.target
     }  # fmt: skip
     part = {
         each.about: outer.about for outer in regions for each in work
@@ -130,7 +170,7 @@ def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
     }  # fmt: skip
     inner = {outer: about for about, outer in part.items()}
     kept = [each for each in claims if each.about not in part]
-    return [replace(each, facts={**each.facts, "mostly": inner.get(each.about)}) for each in kept]
+    return [replace(each, mostly=inner.get(each.about, "")) for each in kept]
 
 
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
@@ -182,7 +222,7 @@ def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
     return any(covered[rank] >= 1000 * LIMITS.nearly_all * span > 0 for rank, span in spans)
 
 
-def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
+def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph = results.graph
     name = str(row["name"])
@@ -206,22 +246,28 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     if gain.percent < MIN_PERCENT:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
-    facts = {
-        "what": row["what"],
-        "target": row["target"],
-        "half": half,
-        "started": _has_start_up(results, row),
-        "loader": bool(row["name"] == "data loading"),
-        "inside": row["inside"],
-        "batches": results.bound.batches,
-        "unknown": is_unknown(results, name),
-        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
-        or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
-        "interrupted": bool(results.claims(INTERRUPTED.when)),
-    }
-    interval = (gain.low_us, gain.high_us)
-    rests_on = doubts_of(results) & rests
-    return [Claim("gain", name, gain.value_us, "us", interval, rests_on=rests_on, gain=gain, facts=facts)]
+    has_frames = bool((graph.activities.kind == ActivityKind.PYTHON).any())
+    has_loops = any(claim.about == "loops" for claim in claims_that_are(RemedyClaim, results.claims(REMEDY.when)))
+    claim = GainClaim(
+        "gain",
+        name,
+        gain.value_us,
+        "us",
+        (gain.low_us, gain.high_us),
+        rests_on=doubts_of(results) & rests,
+        gain=gain,
+        what=row["what"],
+        target=row["target"],
+        half=half,
+        batches=results.bound.batches,
+        inside=row["inside"],
+        is_loader=bool(row["name"] == "data loading"),
+        is_started=_has_start_up(results, row),
+        is_unknown=is_unknown(results, name),
+        has_stacks=has_frames or has_loops,  # what Python does is known then
+        is_interrupted=bool(results.claims(INTERRUPTED.when)),
+    )
+    return [claim]
 
 
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
@@ -241,37 +287,42 @@ def _has_start_up(results: Results, row: Mapping[Any, Any]) -> bool:
     return bool(activities_of(initial(results.graph), criteria(row["target"]))[calls].any())
 
 
-def gain_name(claim: Claim, beside: Sequence[str] = ()) -> str:
-    """Return what a gain is about, unlike names `beside` it: the names of phases and ranks say it already."""
-    if claim.facts.get("unknown"):
+def gain_name(claim: GainClaim, beside: Sequence[str] = ()) -> str:
+    """Return the subject of a gain in words, unlike names `beside` it."""
+    if claim.is_unknown:
         return "time without any event"
-    if claim.facts["what"] == "group":
-        group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
-        return f"transfers of {in_short(group) if group == claim.about else group}"
-    return f"{_WHAT[claim.facts['what']]}{in_short(claim.about, beside)}"
+    return _named(claim.what, claim.about, beside)
 
 
-def _short(*claims: Claim) -> str:
+def _named(what: What, name: str, beside: Sequence[str] = ()) -> str:
+    """Return a name behind the word for its kind, unless it says the kind, as names of phases and ranks do."""
+    if what == "group":
+        group = group_words(name)  # of communication whose group is not known, a kernel's name
+        return f"transfers of {in_short(group) if group == name else group}"
+    return f"{_WHAT[what]}{in_short(name, beside)}"
+
+
+def _short(*claims: GainClaim) -> str:
     """Return the gains as a sentence, each with the named whole of which it is a part."""
     parts = []
     wholes = [each.about for each in claims]
     names = distinct([gain_name(each, wholes) for each in claims], wholes, LETTERS_IN_SHORT)
     whole = {claim.about: name for claim, name in zip(claims, names, strict=True)}
     for claim, name in zip(claims, names, strict=True):
-        name_around = whole.get(claim.facts.get("inside", ""), "")
-        how = "nearly all of it in" if claim.facts.get("encloses") else "part of"
+        name_around = whole.get(claim.inside, "")
+        how = "nearly all of it in" if claim.encloses else "part of"
         part = f"; {how} {name_around}" if name_around else ""
         gain = gain_in(claim)
         saved = f"{time_text(gain.per_step_us)} ({gain.percent:.0f} %{likely(gain)}{part})"
-        mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
+        mostly = f", nearly all in {in_short(claim.mostly)}" if claim.mostly else ""
         parts.append(f"{name}, {saved}{mostly}")
     each = " per step" if gain_in(claims[0]).scope == "step" else ""
-    inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-    most = "Other gains" if claims[0].facts.get("beside") else "Most you could win"
+    inside = " (interruptions inside it counted)" if claims[0].is_interrupted else ""
+    most = "Other gains" if claims[0].is_beside else "Most you could win"
     return f"{most}{each}, each alone{inside}: {'; '.join(parts)}."
 
 
-def _evidence(results: Results, *claims: Claim) -> Evidence:
+def _evidence(results: Results, *claims: GainClaim) -> Evidence:
     steps = max(gain_in(claims[0]).steps, 1)
     places = [_most_critical(results, claim) for claim in claims]
     ends = [claim.interval or (claim.figure, claim.figure) for claim in claims]
@@ -283,10 +334,10 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
     frame = pd.DataFrame({
         "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure for claim in claims],
         "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
-        "half_us": [claim.facts["half"].value_us for claim in claims],
+        "half_us": [claim.half.value_us for claim in claims],
     })  # fmt: skip
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
-    first = next((at for at, claim in enumerate(claims) if claim.change and claim.facts["target"]), None)
+    first = next((at for at, claim in enumerate(claims) if claim.change and claim.target), None)
     return Evidence(
         chart, Rows(frame, "What each saves, summed over steps", places, headings),
         place=None if first is None else places[first],
@@ -295,13 +346,12 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
     )  # fmt: skip
 
 
-def _most_critical(results: Results, claim: Claim) -> Place | None:
+def _most_critical(results: Results, claim: GainClaim) -> Place | None:
     """Return where what a claim is about is on the critical path longest; None for nowhere."""
-    target = claim.facts["target"]
-    if not target:
+    if not claim.target:
         return None
     parts = results.path.segments
-    which = criteria(target)
+    which = criteria(claim.target)
     if which.get("kind") in (UNTRACED, [UNTRACED]):  # no activity, but the pauses between some
         return stretches(results, parts.gap == GapKind.HOST_UNTRACED).first
     try:
@@ -312,18 +362,17 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
     return Place(int(chosen[time.argmax()])) if len(chosen) and time.max() > 0 else None
 
 
-def proposed(claim: Claim) -> PredictedChange | None:
+def proposed(claim: GainClaim) -> PredictedChange | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
-    facts = claim.facts
-    if facts["started"] or facts["unknown"] or facts["around"]:  # nobody can halve first calls, or the unknown
+    if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
         return None
-    if facts["what"] == "straggler":
+    if claim.what == "straggler":
         return PredictedChange(straggler_change(claim.about), ("--fix-straggler", "auto"), gain_in(claim))
-    if not facts["target"]:
+    if not claim.target:
         return None
-    if facts["loader"]:
+    if claim.is_loader:
         return PredictedChange(_LOADER, ("--free-dataloader",), gain_in(claim))
-    return PredictedChange(f"half the time of {gain_name(claim)}", ("--scale", f"{facts['target']}:0.5"), facts["half"])
+    return PredictedChange(f"half the time of {gain_name(claim)}", ("--scale", f"{claim.target}:0.5"), claim.half)
 
 
 def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
@@ -347,7 +396,7 @@ def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
         if is_loader:
             yield PredictedChange(_LOADER, ("--free-dataloader",), gain), loader_advice(results.bound.batches)
         else:
-            words = gain_name(Claim("gain", name, 0.0, "us", facts={"what": row["what"]}))
+            words = _named(row["what"], name)
             yield PredictedChange(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain), ""
 
 
@@ -370,15 +419,15 @@ def straggler_change(name: str) -> str:
     return f"{rank} as fast as its peers"
 
 
-def _advice(*claims: Claim) -> str:
+def _advice(*claims: GainClaim) -> str:
     """Return what to change, or what to record to see it; of what contains another gain, that one says it."""
-    named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
+    named = next((each for each in claims if each.target and not each.is_around), None)
     if named is None:
         return ""
-    seen = named.facts["stacks"] or named.facts.get("unknown")
-    if named.about == BETWEEN_OPERATORS and named.facts["most"] and not seen:
+    is_seen = named.has_stacks or named.is_unknown
+    if named.about == BETWEEN_OPERATORS and named.is_largest and not is_seen:
         return "Record with with_stack=True, to see what Python does between operators."
-    return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
+    return loader_advice(named.batches) if named.is_loader else ""
 
 
 GAIN = Finding(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, world_size
 from htagraph.trace.readers import setting_for
 
-__all__ = ["INCOMPLETE", "Comparison", "Missing", "comparison_of", "is_judged", "missing_parts"]
+__all__ = ["INCOMPLETE", "Comparison", "IncompleteClaim", "Missing", "comparison_of", "is_judged", "missing_parts"]
 
 _Ledgers: TypeAlias = Sequence[RankLedger]
 """The ledgers of the ranks whose recordings lack a part."""
@@ -46,12 +47,19 @@ class Missing(NamedTuple):
     """The ranks whose recording lacks the part."""
     advice: str
     """How to record the part."""
+    waited: str = ""
+    """How long the host waited for the part, as a part of a sentence; empty where that is not long."""
+
+    @property
+    def brief(self) -> str:
+        """The missing part, and the figures that show the gap."""
+        on = f" on {ranks_text(self.ranks)}" if len(self.ranks) > 1 else ""
+        return f"The recording lacks {self.lost.value}{on}: {self.why}."
 
     @property
     def sentence(self) -> str:
         """The missing part, the figures that show the gap, and the conclusions that need this part."""
-        on = f" on {ranks_text(self.ranks)}" if len(self.ranks) > 1 else ""
-        return f"The recording lacks {self.lost.value}{on}: {self.why}. {_UNKNOWN[self.lost]}."
+        return f"{self.brief.removesuffix('.')}{self.waited}. {_UNKNOWN[self.lost]}."
 
 
 def missing_parts(graph: DependencyGraph) -> list[Missing]:
@@ -71,7 +79,8 @@ def missing_parts(graph: DependencyGraph) -> list[Missing]:
         why = _WHY[lost](graph, lacking)
         ranks = tuple(rank.rank for rank in lacking)
         advice = _advice(graph, lost, lacking)
-        missing.append(Missing(lost, why, ranks, advice))
+        waited = _waited(lacking) if lost == Part.DEVICE else ""
+        missing.append(Missing(lost, why, ranks, advice, waited))
     return missing
 
 
@@ -132,19 +141,24 @@ def comparison_of(before: DependencyGraph, after: DependencyGraph, ranks: tuple[
     return Comparison(notes, lost)
 
 
-def _when(results: Results) -> list[Claim]:
-    claims = list[Claim]()
+@dataclass(frozen=True, kw_only=True)
+class IncompleteClaim(Claim):
+    """A part of the job was not recorded; the figure is on how many ranks."""
+
+    missing: Missing
+    """The part."""
+
+
+def _when(results: Results) -> list[IncompleteClaim]:
+    claims = list[IncompleteClaim]()
     for missing in missing_parts(results.graph):
-        claim = Claim(
+        claim = IncompleteClaim(
             "incomplete",
             about=missing.lost.name,
             figure=len(missing.ranks),
             unit="count",
-            facts={
-                "sentence": missing.sentence,
-                "ranks": missing.ranks,
-                "advice": missing.advice,
-            },
+            ranks=missing.ranks,
+            missing=missing,
         )
         claims.append(claim)
     return claims
@@ -202,7 +216,7 @@ def _without_meaning(_graph: DependencyGraph, lacking: _Ledgers) -> str:
 
 
 def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
-    """Return how much device work is missing, and how long the host waited for it."""
+    """Return how much device work is missing."""
     if all(rank.is_alone for rank in lacking):
         return "no launch and no device work is in the file, though other ranks have some"
     lost = sum(rank.lost_launches for rank in lacking)
@@ -214,14 +228,22 @@ def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
         text = _within_replays(lacking)
     if lost:
         text = _without_kernels(graph, lacking)
+    return text
+
+
+def _waited(lacking: _Ledgers) -> str:
+    """Return how long the host waited for devices whose work is missing; empty where that is not most of the time."""
+    if all(rank.is_alone for rank in lacking):
+        return ""
     waited_ns = sum(rank.sync_without_work_ns for rank in lacking)
     window_ns = sum(rank.window_ns for rank in lacking)
-    if waited_ns > MOST * window_ns:
-        waited = time_text(waited_ns / 1000)
-        window = time_text(window_ns / 1000)
-        text += f", while the host waits {waited} of {window} for devices that do nothing in the file"
-        text += " and are likely the limit"
-    return text
+    if waited_ns <= MOST * window_ns:
+        return ""
+    waited = time_text(waited_ns / 1000)
+    window = time_text(window_ns / 1000)
+    return (
+        f", while the host waits {waited} of {window} for devices that do nothing in the file and are likely the limit"
+    )
 
 
 def _within_replays(lacking: Sequence[RankLedger]) -> str:
@@ -299,6 +321,7 @@ _WHY: Final[Mapping[Part, _Why]] = {
 INCOMPLETE = Finding(
     "incomplete",
     when=_when,
-    short=lambda claim: str(claim.facts["sentence"]),
-    advice=lambda claim: str(claim.facts["advice"]),
+    short=lambda claim: claim.missing.sentence,
+    why=lambda claim: claim.missing.brief,
+    advice=lambda claim: claim.missing.advice,
 )

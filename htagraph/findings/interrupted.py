@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,13 +19,15 @@ from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import untraced_edges
-from htagraph.queries.interruptions import Interruptions, interrupted, interrupted_ranks, runs_no_python
+from htagraph.queries.interruptions import Interruptions, Pattern, interrupted, interrupted_ranks, runs_no_python
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["INTERRUPTED"]
+__all__ = ["INTERRUPTED", "InterruptedClaim", "NativeShares"]
 
 _CORES = "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them."
-_CHECK = {
+_Code: TypeAlias = Literal["native", "python", ""]
+"""The code that interruptions hit: native code, where no Python runs, or Python; empty for both."""
+_CHECK: dict[Pattern | _Code, str] = {
     "in turn": _CORES,
     "together": "Check the container's CPU limit (cpu.max of the cgroup), swapping and other jobs on the machine.",
     "native": (
@@ -42,14 +46,41 @@ _CHECK = {
 """What to check, by how the interruptions of ranks lie in time, and by the code in which they lie."""
 
 
-def _affected(claim: finding.Claim) -> list[int]:
+class NativeShares(NamedTuple):
+    """How much of some time lies where no Python runs, each from 0 to 1."""
+
+    interrupted: float
+    """Of the interrupted time."""
+    usual: float
+    """Of the time of all host code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptedClaim(finding.Claim):
+    """Host code is interrupted; the figure is the gain without interruptions, µs."""
+
+    counts: Mapping[int, int]
+    """Interruptions by rank; every rank of the job is a key."""
+    shares: Mapping[int, float]
+    """Percent of its time in which a rank is interrupted, by rank."""
+    pattern: Pattern
+    """How the interruptions of ranks lie in time."""
+    going: int
+    """How many ranks most often go on at a time."""
+    activities: frozenset[int]
+    """The activities that are interrupted, and those that untraced time before is interrupted of."""
+    native: NativeShares
+    """How much of it lies where no Python runs."""
+
+
+def _affected(claim: InterruptedClaim) -> list[int]:
     """Return the ranks whose host code is interrupted for a share of its time that is worth naming, or for most."""
-    shares, most = claim.facts["shares"], max(claim.facts["shares"].values())
+    shares, most = claim.shares, max(claim.shares.values())
     least = max(MIN_SHARE * most, min(MIN_PERCENT, most))
     return [rank for rank, share in shares.items() if share >= least]
 
 
-def _when(results: Results) -> list[finding.Claim]:
+def _when(results: Results) -> list[InterruptedClaim]:
     graph, makespan, found = results.graph, results.makespan_ns, interrupted(results.graph)
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan or not results.bound.cause:
         return []
@@ -60,22 +91,27 @@ def _when(results: Results) -> list[finding.Claim]:
     rank = acts.rank[found.vertex >> 1]
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
-    facts = {
-        "counts": {one: int((rank == one).sum()) for one in graph.ranks},
-        "shares": {one: 100 * share for one, share in ranks.shares.items()},
-        "pattern": ranks.pattern,
-        "going": ranks.going,
-        "activities": frozenset(activity.tolist()),
-        **_native_shares(graph, found),
-    }
-    rows = tuple(activity[longest].tolist())
     gain = gain_of(outcome, makespan, results.steps)
     change = PredictedChange("host code that nothing interrupts", ("--no-interruptions",), gain)
-    return [finding.saved_claim("interrupted", "", change, facts, rows)]
+    claim = InterruptedClaim(
+        "interrupted",
+        "",
+        gain.value_us,
+        "us",
+        rows=tuple(activity[longest].tolist()),
+        change=change,
+        counts={one: int((rank == one).sum()) for one in graph.ranks},
+        shares={one: 100 * share for one, share in ranks.shares.items()},
+        pattern=ranks.pattern,
+        going=ranks.going,
+        activities=frozenset(activity.tolist()),
+        native=_native_shares(graph, found),
+    )
+    return [finding.saved_claim(claim)]
 
 
-def _native_shares(graph: DependencyGraph, found: Interruptions) -> dict[str, float]:
-    """Return how much of the interrupted time, and of all host code, lies where no Python runs, from 0 to 1.
+def _native_shares(graph: DependencyGraph, found: Interruptions) -> NativeShares:
+    """Return how much of the interrupted time, and of all host code, lies where no Python runs.
 
     What stops threads without regard to what they run hits this code as often as other code; Python's garbage collector
     never does.
@@ -88,37 +124,43 @@ def _native_shares(graph: DependencyGraph, found: Interruptions) -> dict[str, fl
     untraced_ns = graph.gap[graph.edges.target[untraced_edges(graph)]].sum()
     host_ns = graph.own_time[~graph.activities.on_device].sum() + untraced_ns
     native_ns = graph.own_time[is_native].sum()
-    return {
-        "native": float(stopped_ns / found.length.sum()),
-        "native_usual": float(native_ns / max(host_ns, 1)),
-    }
+    return NativeShares(float(stopped_ns / found.length.sum()), float(native_ns / max(host_ns, 1)))
 
 
-def _code(claim: finding.Claim) -> str:
-    """Return the code that the interruptions hit: a key of `_CHECK`; empty for both kinds of code."""
-    stopped_share = claim.facts["native"]
-    usual_share = claim.facts["native_usual"]
-    if stopped_share > MOST:
+def _code(claim: InterruptedClaim) -> _Code:
+    """Return the code that the interruptions hit; empty for both kinds of code."""
+    native = claim.native
+    if native.interrupted > MOST:
         return "native"
-    return "python" if stopped_share < MOST * usual_share else ""
+    return "python" if native.interrupted < MOST * native.usual else ""
 
 
-def _short(claim: finding.Claim) -> str:
-    facts = claim.facts
+def _short(claim: InterruptedClaim) -> str:
     pattern = {
-        "in turn": f": mostly, the host code of only {facts['going']} of {len(facts['counts'])} ranks runs at a time, "
-        f"as if all shared {plural(facts['going'], 'core')}",
+        "in turn": f": mostly, the host code of only {claim.going} of {len(claim.counts)} ranks runs at a time, "
+        f"as if all shared {plural(claim.going, 'core')}",
         "together": ", on all ranks at the same moments",
-    }.get(facts["pattern"], "")
+    }.get(claim.pattern, "")
     if not pattern and _code(claim) == "native":
-        inside = share_text(100 * facts["native"])
+        inside = share_text(100 * claim.native.interrupted)
         pattern = f" ({inside} of that inside operators of PyTorch, where no Python runs)"
-    ranks, every = _affected(claim), len(facts["counts"])
-    counts, shares = ([facts[key][rank] for rank in ranks] for key in ("counts", "shares"))
+    ranks, every = _affected(claim), len(claim.counts)
+    counts = [claim.counts[rank] for rank in ranks]
+    shares = [claim.shares[rank] for rank in ranks]
     on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
     often = f"{on} {_from_to(counts, '')} times{' each' * (len(ranks) > 1)}, for {_from_to(shares, ' %')} of its time"
     text = f"Host code is interrupted{often}, by something outside of it{pattern}"
     return f"{text}. Without that, {less_text(finding.gain_in(claim))}."
+
+
+def _why(claim: InterruptedClaim) -> str:
+    """Return how much of the time of host code something else takes."""
+    shares = [claim.shares[rank] for rank in _affected(claim)]
+    pattern = {
+        "in turn": ", as if ranks took turns on shared cores",
+        "together": ", on all ranks at the same moments",
+    }.get(claim.pattern, "")
+    return f"Something outside of host code interrupts it for {_from_to(shares, ' %')} of its time{pattern}."
 
 
 def _from_to(values: Sequence[float], unit: str) -> str:
@@ -126,7 +168,7 @@ def _from_to(values: Sequence[float], unit: str) -> str:
     return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
 
 
-def _evidence(results: Results, claim: finding.Claim) -> finding.Evidence:
+def _evidence(results: Results, claim: InterruptedClaim) -> finding.Evidence:
     table = results.interruptions
     by_rank = table.groupby("rank")["interrupted_us"].sum()
     chart = finding.Chart(
@@ -142,15 +184,14 @@ def _evidence(results: Results, claim: finding.Claim) -> finding.Evidence:
     )  # fmt: skip
 
 
-def _advice(claim: finding.Claim) -> str:
+def _advice(claim: InterruptedClaim) -> str:
     """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
-    pattern = claim.facts["pattern"]
-    takes_most = min(claim.facts["shares"].values()) > 100 * MOST
-    where = "in turn" if takes_most else _code(claim)
-    return _CHECK[pattern or where]
+    takes_most = min(claim.shares.values()) > 100 * MOST
+    where: Pattern | _Code = "in turn" if takes_most else _code(claim)
+    return _CHECK[claim.pattern or where]
 
 
 INTERRUPTED = finding.Finding(
-    "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, evidence=_evidence,
-    advice=_advice,
+    "interrupted", needs=frozenset({Part.MEANING, Part.HOST, Part.PEERS}), when=_when, short=_short, why=_why,
+    evidence=_evidence, advice=_advice,
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind
@@ -13,10 +15,18 @@ from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.kernel_costs import used_device
 
-__all__ = ["NO_DEVICE_WORK", "shows_device"]
+__all__ = ["NO_DEVICE_WORK", "NoDeviceWorkClaim", "shows_device"]
 
 
-def _when(results: Results) -> list[Claim]:
+@dataclass(frozen=True, kw_only=True)
+class NoDeviceWorkClaim(Claim):
+    """Nothing that a device did was recorded; the figure is how many calls launched work."""
+
+    counted: int = 0
+    """Kernels that ran one by one for a profiler of counters."""
+
+
+def _when(results: Results) -> list[NoDeviceWorkClaim]:
     graph = results.graph
     acts = graph.activities
     if acts.on_device.any() or not shows_device(graph):
@@ -25,7 +35,7 @@ def _when(results: Results) -> list[Claim]:
         return []
     launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
     counted = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
-    return [Claim("no_device_work", "", launched, "count", facts={"counted": counted})]
+    return [NoDeviceWorkClaim("no_device_work", "", launched, "count", counted=counted)]
 
 
 def shows_device(graph: DependencyGraph) -> bool:
@@ -34,16 +44,23 @@ def shows_device(graph: DependencyGraph) -> bool:
     return len(graph.activities) > 0 and (listed or used_device(graph))
 
 
-def _short(claim: Claim) -> str:
-    if counted := claim.facts.get("counted"):
-        kernels = plural(counted, "kernel")
+def _short(claim: NoDeviceWorkClaim) -> str:
+    if claim.counted:
+        kernels = plural(claim.counted, "kernel")
         unknown = "and what bounds the job cannot be said"
         return f"{kernels} ran one by one for a profiler of counters, whose times are not the job's, {unknown}"
     launched = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
+def _why(claim: NoDeviceWorkClaim) -> str:
+    """Return that times of the device are not known."""
+    if claim.counted:
+        return "when kernels run in the job: a profiler of counters ran them one by one"
+    return "what the device does: none of its work was recorded"
+
+
 NO_DEVICE_WORK = Finding(
-    "no_device_work", when=_when, short=_short, is_caution=True, advice=lambda claim:
-    "Record times without counters." if claim.facts.get("counted") else "Record with activities=[CPU, CUDA].",
+    "no_device_work", when=_when, short=_short, why=_why, is_caution=True, advice=lambda claim:
+    "Record times without counters." if claim.counted else "Record with activities=[CPU, CUDA].",
 )  # fmt: skip

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from htagraph.findings.bound import BOUND
+from htagraph.findings.bound import BOUND, BoundClaim
 from htagraph.findings.finding import Claim
-from htagraph.findings.gain import GAIN
-from htagraph.findings.remedy import REMEDY
+from htagraph.findings.gain import GAIN, GainClaim
+from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.findings.waiting import WAITING
@@ -33,7 +33,7 @@ TAKES_PLACE = (
     Relation(
         STRAGGLER.name,
         GAIN.name,
-        lambda _, gain: gain.facts["what"] == "straggler",
+        lambda _, gain: isinstance(gain, GainClaim) and gain.what == "straggler",
         "both say what is gained if the rank is as fast as its peers",
     ),
     Relation(
@@ -50,7 +50,11 @@ TAKES_GAIN = (
         REMEDY.name,
         BOUND.name,
         lambda remedy, bound: (
-            bound.about == "communication" and remedy.facts["sends"] and gain_us(remedy) > gain_us(bound)
+            isinstance(remedy, RemedyClaim)
+            and remedy.is_of_transfers
+            and isinstance(bound, BoundClaim)
+            and bound.about == "communication"
+            and gain_us(remedy) > gain_us(bound)
         ),
         "fewer transfers gain more than transfers that take no time",
     ),
@@ -92,4 +96,4 @@ def _without_gain(claim: Claim) -> Claim:
 
 def _beside(claim: Claim) -> Claim:
     """Return a claim that is said beside a claim that gains more."""
-    return replace(claim, facts={**claim.facts, "beside": True})
+    return replace(claim, is_beside=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -327,7 +328,12 @@ class _Way(NamedTuple):
     """What to do. NAME stands for the words of `_NAMED`, or for the name of an activity."""
 
 
-_KINDS: Final[dict[str, _Way]] = {
+RemedyKind: TypeAlias = Literal[
+    "pageable copies", "allocator", "optimizer", "single precision", "below the roof", "pointwise", "messages", "calls",
+    "loops", "compiling", "attention",
+]  # fmt: skip
+"""The names of the ways."""
+_KINDS: Final[dict[RemedyKind, _Way]] = {
     "pageable copies": _Way(
         _pageable,
         "in pinned memory, with no wait for copies to the device",
@@ -406,7 +412,21 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Resu
 """The words in place of NAME in an advice, for advice that does not name an activity."""
 
 
-def _when(results: Results) -> list[Claim]:
+@dataclass(frozen=True, kw_only=True)
+class RemedyClaim(Claim):
+    """A better way is known; the figure is the gain of the change that is closest to it, µs."""
+
+    about: RemedyKind = field(kw_only=False)
+    """The way for which a better one is known."""
+    text: str
+    """The recorded fact, as the start of a sentence."""
+    name: str
+    """The words in the place of NAME in the advice."""
+    is_of_transfers: bool = False
+    """Whether the better way is fewer transfers."""
+
+
+def _when(results: Results) -> list[RemedyClaim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
     for kind, way in _KINDS.items():
@@ -427,7 +447,6 @@ def _when(results: Results) -> list[Claim]:
                 options = tuple(word for pair in changes for word in pair if word)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
-                facts = {"text": text, "name": name, "sends": find in (_messages, _calls)}
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 gain = gain_of(outcome, makespan, results.steps)
                 steps = results.graph.activities.step[rows]
@@ -436,18 +455,35 @@ def _when(results: Results) -> list[Claim]:
                     gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
                 if gain.percent >= MIN_PERCENT:
                     change = PredictedChange(way.change, options, gain)
-                    of_kind.append(saved_claim("remedy", kind, change, facts, shown))
+                    claim = RemedyClaim(
+                        "remedy",
+                        kind,
+                        gain.value_us,
+                        "us",
+                        rows=shown,
+                        change=change,
+                        text=text,
+                        name=name,
+                        is_of_transfers=find in (_messages, _calls),
+                    )
+                    of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
 
 
-def _short(claim: Claim) -> str:
-    return f"{claim.facts['text']}; {_KINDS[claim.about].better}, {less_text(gain_in(claim))}."
+def _short(claim: RemedyClaim) -> str:
+    return f"{claim.text}; {_KINDS[claim.about].better}, {less_text(gain_in(claim))}."
+
+
+def _why(claim: RemedyClaim) -> str:
+    """Return the recorded fact, as a sentence."""
+    return f"{claim.text}."
 
 
 REMEDY = Finding(
     "remedy", needs=PREDICTS, when=_when,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=_short,
-    advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.facts["name"]),
+    why=_why,
+    advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.name),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
@@ -89,13 +89,13 @@ class Results:
 
     def __init__(self, graph: DependencyGraph, **known: object) -> None:
         self.graph = graph
-        self._claims: dict[Callable[[Results], list[Claim]], list[Claim]] = {}
+        self._claims: dict[Callable[[Results], Sequence[Claim]], list[Claim]] = {}
         vars(self).update(known)  # where a cached property looks first
 
-    def claims(self, when: Callable[[Results], list[Claim]]) -> list[Claim]:
+    def claims(self, when: Callable[[Results], Sequence[Claim]]) -> list[Claim]:
         """Return what the `when` of a finding claims of this job; computed once."""
         if when not in self._claims:
-            self._claims[when] = when(self)
+            self._claims[when] = list(when(self))
         return self._claims[when]
 
     @cached_property

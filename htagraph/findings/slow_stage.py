@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from htagraph.findings.change import PredictedChange, gain_of, less_text
 from htagraph.findings.finding import MEASURES, Claim, Finding, gain_in
@@ -15,13 +16,29 @@ from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["SLOW_STAGE"]
+__all__ = ["SLOW_STAGE", "SlowStageClaim"]
 
 _OWN_WORK = ["host", "computation", "memory"]
 """Kinds of what a rank does by itself."""
 
 
-def _when(results: Results) -> list[Claim]:
+@dataclass(frozen=True, kw_only=True)
+class SlowStageClaim(Claim):
+    """One stage of a pipeline takes longer than the others; the figure is the gain with equal stages, µs."""
+
+    own_us: float
+    """The work of a rank of this stage in a step, µs."""
+    least_us: float
+    """The same of the other stage with the least work, µs."""
+    most_us: float
+    """The same of the other stage with most work, µs."""
+    stages_beside: int
+    """How many other stages there are."""
+    waited_us: float = 0.0
+    """How long another stage waits for this one in a step, µs; 0 where that is not known."""
+
+
+def _when(results: Results) -> list[SlowStageClaim]:
     """Claim the stage if a replay with balanced stages would gain, unless its rank is the straggler of its peers."""
     graph, makespan, slow = results.graph, results.makespan_ns, results.slow
     stage = slow_stage(graph)
@@ -41,29 +58,48 @@ def _when(results: Results) -> list[Claim]:
     waited = charged / (stage.steps * len(stage.others))
     # waits of sends and receives at once add up to more
     left = (usual_step_ns(graph, graph.time) - stage.most_ns) / 1000
-    facts = {
-        "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
-        "most_us": stage.most_ns / 1000, "others": len(stage.others), "waited_us": waited if waited <= left else 0.0,
-    }  # fmt: skip
     gain = gain_of(outcome, makespan, results.steps)
     about = ", ".join(map(str, stage.ranks))
     words = _scale_options(options)
     change = PredictedChange("equal work in all stages", words, gain) if words else None
-    interval = (gain.low_us, gain.high_us)
-    return [Claim("slow_stage", about, gain.value_us, "us", interval, gain=gain, change=change, facts=facts)]
-
-
-def _words(claim: Claim) -> str:
-    facts = claim.facts
-    ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
-    s, others = "s" if len(ranks) > 1 else "", "s" if facts["others"] > 1 else ""
-    who = "each" if others else "the other"
-    waited = f"; {who} waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
-    range_text = most if least == most else f"{least} to {most}"
-    return (
-        f"The pipeline stage{s} of {ranks_text(ranks)} work{'' if s else 's'} {time_text(facts['own_us'])} a step, the "
-        f"other{others} {range_text}{waited}. With equal stages {less_text(gain_in(claim))}."
+    claim = SlowStageClaim(
+        "slow_stage",
+        about,
+        gain.value_us,
+        "us",
+        (gain.low_us, gain.high_us),
+        gain=gain,
+        change=change,
+        ranks=tuple(stage.ranks),
+        own_us=stage.own_ns / 1000,
+        least_us=stage.least_ns / 1000,
+        most_us=stage.most_ns / 1000,
+        stages_beside=len(stage.others),
+        waited_us=waited if waited <= left else 0.0,
     )
+    return [claim]
+
+
+def _words(claim: SlowStageClaim) -> str:
+    least, most = time_text(claim.least_us), time_text(claim.most_us)
+    s = "s" if len(claim.ranks) > 1 else ""
+    beside = "s" if claim.stages_beside > 1 else ""
+    who = "each" if beside else "the other"
+    waited = f"; {who} waits {time_text(claim.waited_us)} for it" if claim.waited_us else ""
+    range_text = most if least == most else f"{least} to {most}"
+    whose = ranks_text(claim.ranks)
+    works = f"work{'' if s else 's'} {time_text(claim.own_us)}"
+    return (
+        f"The pipeline stage{s} of {whose} {works} a step, the "
+        f"other{beside} {range_text}{waited}. With equal stages {less_text(gain_in(claim))}."
+    )
+
+
+def _why(claim: SlowStageClaim) -> str:
+    """Return how much longer the slow stage works than any stage beside it."""
+    works = "work" if len(claim.ranks) > 1 else "works"
+    longer_us = claim.own_us - claim.most_us
+    return f"The stage of {ranks_text(claim.ranks)} {works} {time_text(longer_us)} longer a step than the others."
 
 
 def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
@@ -74,6 +110,6 @@ def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
 
 
 SLOW_STAGE = Finding(
-    "slow_stage", needs=MEASURES, when=_when, short=_words, evidence=waits_evidence,
+    "slow_stage", needs=MEASURES, when=_when, short=_words, why=_why, evidence=waits_evidence,
     advice=lambda _: "Give this stage less to do, and the others more.",
 )  # fmt: skip

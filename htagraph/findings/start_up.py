@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import gain_without_interval
@@ -16,7 +17,7 @@ from htagraph.graph.measures.start_up import KINDS
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.start_up import start_up_by_rank, trials_of
 
-__all__ = ["NOTES", "START_UP", "start_up_note", "start_up_text"]
+__all__ = ["NOTES", "START_UP", "StartUpClaim", "start_up_note", "start_up_text"]
 
 _ADVICE = "record after a warm-up"
 NOTES = {
@@ -92,7 +93,23 @@ def _singular(text: str) -> str:
     return text.replace("launches of 1 ", "launch of 1 ").replace("collectives of 1 ", "collective of 1 ")
 
 
-def _when(results: Results) -> list[Claim]:
+@dataclass(frozen=True, kw_only=True)
+class StartUpClaim(Claim):
+    """The recording holds start-up; the figure is its share of the critical path, percent."""
+
+    text: str
+    """How long start-up takes on the rank with most of it, and its causes."""
+    mostly: str
+    """The cause of the largest part, on the rank with most start-up."""
+    longest_us: float
+    """How long it takes on that rank, µs."""
+    path_us: float
+    """The length of the critical path, µs."""
+    has_several_steps: bool = False
+    """Whether the job has several steps."""
+
+
+def _when(results: Results) -> list[StartUpClaim]:
     graph = results.graph
     calls = results.first_calls
     text = start_up_text(graph)
@@ -103,36 +120,48 @@ def _when(results: Results) -> list[Claim]:
     on_path_ns = sum(calls.values())
     longest = sorted(calls, key=lambda call: -calls[call])
     rows = tuple(longest) or tuple(graph.start_up.activity.tolist())
-    facts = {
-        "text": text,
-        "path_us": path_ns / 1000,
-        "ranks": tuple(start_up_by_rank(graph)),
-        "several_steps": len(graph.steps) > 1,
-    }
+    of_ranks = start_up_by_rank(graph)
     gain = gain_without_interval(on_path_ns / 1000, path_ns, steps=0)
     about = graph.names[acts.name[rows[0]]]
-    return [Claim("start_up", about, gain.percent, "percent", rows=rows, gain=gain, facts=facts)]
+    claim = StartUpClaim(
+        "start_up",
+        about,
+        gain.percent,
+        "percent",
+        rows=rows,
+        gain=gain,
+        ranks=tuple(of_ranks),
+        text=text,
+        mostly=_causes(graph, next(iter(of_ranks)))[0][0],
+        longest_us=next(iter(of_ranks.values())) / 1000,
+        path_us=path_ns / 1000,
+        has_several_steps=len(graph.steps) > 1,
+    )
+    return [claim]
 
 
-def _words(claim: Claim) -> str:
-    text = claim.facts["text"]
+def _words(claim: StartUpClaim) -> str:
+    text = claim.text
     on_path_us = gain_in(claim).value_us
     on_path = time_text(on_path_us)
     if not on_path_us:
         return f"Start-up takes {text}."
-    path = time_text(claim.facts["path_us"])
+    path = time_text(claim.path_us)
     share = f"{share_text(claim.figure)} of the critical path of {path}"
-    if text.startswith(f"{on_path} "):
+    if time_text(claim.longest_us) == on_path:
         return f"Start-up is {share}: {text}."
     return f"Start-up takes {text}; {share} is start-up, {on_path}."
 
 
-def _recommended(claim: Claim) -> str:
+def _why(claim: StartUpClaim) -> str:
+    """Return the cause of the largest part of start-up; empty for a job whose path has no start-up."""
+    return f"The largest part of start-up is {claim.mostly}." if gain_in(claim).value_us else ""
+
+
+def _recommended(claim: StartUpClaim) -> str:
     if claim.figure <= 100 * MOST:
         return "Record after a warm-up, to see the steady job."
-    subject = (
-        "The recording holds the first iteration" if claim.facts["several_steps"] else "This is the first iteration"
-    )
+    subject = "The recording holds the first iteration" if claim.has_several_steps else "This is the first iteration"
     return f"{subject}, {share_text(claim.figure)} of its time is start-up: {_ADVICE}."
 
 
@@ -141,6 +170,7 @@ START_UP = Finding(
     needs=frozenset({Part.MEANING}),
     when=_when,
     short=_words,
+    why=_why,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Activities of start-up")),
     advice=_recommended,
 )

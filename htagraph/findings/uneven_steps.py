@@ -8,8 +8,9 @@ alone, more often than by chance.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import comb
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import Cadence, cadence_of, is_paced_by_ends, mean_by, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["UNEVEN_STEPS", "step_text"]
+__all__ = ["UNEVEN_STEPS", "LongReason", "StepTimes", "UnevenStepsClaim", "step_text", "usual_step_text"]
 
 _Long: TypeAlias = tuple[Array, Array, Array, Array]
 """Of the steps of a rank: their numbers; how much longer than usual each takes, ns, 0 where it is not far longer; which
@@ -35,6 +36,42 @@ compared with."""
 _Cause: TypeAlias = tuple[Array, bool, bool, Array]
 """What makes steps long: how much of each, ns; whether the other steps lack it; whether it runs on another thread than
 the steps; its activities in them, the longest first."""
+
+
+class LongReason(NamedTuple):
+    """A region, frame or operator makes steps long."""
+
+    more_us: float
+    """How much longer than usual these steps are on average, µs."""
+    own_us: float
+    """How much of that it takes itself, µs."""
+    is_lacking: bool
+    """Whether the other steps lack it."""
+    is_aside: bool
+    """Whether it runs in another thread than the steps."""
+    is_of_some: bool
+    """Whether it runs on some ranks alone."""
+
+
+class StepTimes(NamedTuple):
+    """How long odd steps take, and usual steps."""
+
+    low_us: float
+    """The shortest odd step, µs."""
+    high_us: float
+    """The longest odd step, µs."""
+    usual_us: float
+    """Usual steps, µs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnevenStepsClaim(Claim):
+    """Steps take far longer or shorter than usual; the figure is how many."""
+
+    odd: tuple[int, ...]
+    """The numbers of these steps."""
+    how: LongReason | StepTimes
+    """Why they are long, or, where nothing explains it, how long steps take."""
 
 
 def step_text(graph: DependencyGraph) -> str:
@@ -52,13 +89,38 @@ def step_text(graph: DependencyGraph) -> str:
     if cadence is None:
         return ""
     usual = usual_step_ns(graph, graph.time)
-    said = _like_regular_steps(graph, cadence, usual)
-    other = ~np.isin(spans.step, cadence.steps[said])
+    other = _is_other(graph, cadence, usual)
     lasted = graph.time[spans.end] - graph.time[spans.start]
     numbers, took = mean_by(spans.step[other], lasted[other])
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
     return f"{count} of {_average(cadence, usual)}{without}{_behind_earlier_work(graph, cadence, usual)}"
+
+
+def usual_step_text(graph: DependencyGraph) -> str:
+    """Return how many steps take how long on average; empty without steps.
+
+    Odd steps and steps that warm up are no part of it.
+
+    Example:
+        >>> import htagraph as hg
+        >>> usual_step_text(hg.load("data/demo"))
+        '3 steps of 8.70 ms'
+    """
+    cadence = cadence_of(graph)
+    if cadence is None:
+        return ""
+    usual = usual_step_ns(graph, graph.time)
+    other = _is_other(graph, cadence, usual)
+    count = int(np.bincount(graph.step_spans.rank[~other]).max())
+    is_usual = "usual " if other.any() and count > 1 else ""
+    return f"{plural(count, f'{is_usual}step')} of {time_text(usual / 1000)}"
+
+
+def _is_other(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:
+    """Return which of the spans of steps belong to odd steps, or to steps that warm up."""
+    said = _like_regular_steps(graph, cadence, usual_ns)
+    return ~np.isin(graph.step_spans.step, cadence.steps[said])
 
 
 def _behind_earlier_work(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> str:
@@ -188,7 +250,7 @@ def _cause(graph: DependencyGraph, rank: int, long: _Long) -> _Cause | None:
     return explained[at], bool(lacking[at]), bool(aside[at]), some[np.argsort(-acts.duration[some])]
 
 
-def _explained(results: Results) -> list[Claim]:
+def _explained(results: Results) -> list[UnevenStepsClaim]:
     """Claim what makes steps long, of the rank where that is most, if the job lasts long for it."""
     graph, long = results.graph, _long_steps(results.graph)
     causes = {rank: cause for rank, each in long.items() if (cause := _cause(graph, rank, each))}
@@ -207,16 +269,22 @@ def _explained(results: Results) -> list[Claim]:
         return []
     steps, excess, sure, _ = long[rank]
     more, own = (float(each[(explained > 0) & sure].mean()) / 1000 for each in (excess, explained))
-    facts: dict[str, Any] = {
-        "odd": tuple(steps[explained > 0].tolist()), "more_us": more, "own_us": own, "lacking": lacking,
-        "aside": aside, "ranks": ranks, "alone": len(ranks) < len(graph.ranks),
-    }  # fmt: skip
-    proof = tuple(rows[:MOST_ROWS].tolist())
-    odd = len(facts["odd"])
-    return [Claim("uneven_steps", graph.names[name], odd, "count", rows=proof, gain=gain, facts=facts)]
+    odd = tuple(steps[explained > 0].tolist())
+    claim = UnevenStepsClaim(
+        "uneven_steps",
+        graph.names[name],
+        len(odd),
+        "count",
+        rows=tuple(rows[:MOST_ROWS].tolist()),
+        gain=gain,
+        ranks=tuple(ranks),
+        odd=odd,
+        how=LongReason(more, own, lacking, aside, len(ranks) < len(graph.ranks)),
+    )
+    return [claim]
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[UnevenStepsClaim]:
     cadence = cadence_of(results.graph)
     if cadence is None or len(cadence.steps) < 2:
         return []
@@ -224,9 +292,11 @@ def _when(results: Results) -> list[Claim]:
     odd = cadence.odd
     if explained or not (odd.any() and cadence.alike):  # else the range is said with the figure of a step
         return explained
-    numbers, some = tuple(cadence.steps[odd].tolist()), cadence.lengths[odd] / 1000
-    facts = {"odd": numbers, "low_us": some.min(), "high_us": some.max(), "usual_us": cadence.usual_ns / 1000}
-    return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
+    numbers = tuple(cadence.steps[odd].tolist())
+    lengths_us = cadence.lengths[odd] / 1000
+    times = StepTimes(float(lengths_us.min()), float(lengths_us.max()), cadence.usual_ns / 1000)
+    about = ", ".join(map(str, numbers))
+    return [UnevenStepsClaim("uneven_steps", about, len(numbers), "count", odd=numbers, how=times)]
 
 
 def _these(steps: Sequence[int]) -> str:
@@ -238,30 +308,47 @@ def _which(steps: tuple[int, ...]) -> str:
     return f"{_these(steps).capitalize()} {'takes' if len(steps) == 1 else 'take'}"
 
 
-def _short(claim: Claim) -> str:
-    facts = claim.facts
-    if "more_us" in facts:
-        runs = "runs then" if facts["lacking"] else f"takes {time_text(facts['own_us'])} more then"
-        where = " in another thread" * facts["aside"] + f" on {ranks_text(facts['ranks'])}" * facts["alone"]
-        gain = gain_in(claim)
-        saved = f"{time_text(gain.value_us)} less ({gain.percent:.0f} %)"
-        text = f"{_which(facts['odd'])} {time_text(facts['more_us'])} longer than usual: {in_short(claim.about)} {runs}"
-        return f"{text}{where}. Without that, the job would take up to {saved}."
-    low, high = time_text(facts["low_us"]), time_text(facts["high_us"])
+def _short(claim: UnevenStepsClaim) -> str:
+    which = _which(claim.odd)
+    if isinstance(claim.how, LongReason):
+        return f"{which} {_explanation(claim, claim.how)}"
+    low, high = time_text(claim.how.low_us), time_text(claim.how.high_us)
     lasted = low if low == high else f"{low} to {high}"
-    others = f"the others about {time_text(facts['usual_us'])}"
-    return f"{_which(facts['odd'])} {lasted}, {others}; figures per step are of the others."
+    others = f"the others about {time_text(claim.how.usual_us)}"
+    return f"{which} {lasted}, {others}; figures per step are of the others."
 
 
-def _advice(claim: Claim) -> str:
-    if not claim.facts.get("lacking"):  # what also runs in the others has findings of its own
+def _explanation(claim: UnevenStepsClaim, reason: LongReason) -> str:
+    """Return how much longer steps take, why, and the gain of the job without the reason."""
+    runs = "runs then" if reason.is_lacking else f"takes {time_text(reason.own_us)} more then"
+    where = " in another thread" if reason.is_aside else ""
+    where += f" on {ranks_text(claim.ranks)}" if reason.is_of_some else ""
+    gain = gain_in(claim)
+    saved = f"{time_text(gain.value_us)} less ({gain.percent:.0f} %)"
+    text = f"{time_text(reason.more_us)} longer than usual: {in_short(claim.about)} {runs}"
+    return f"{text}{where}. Without that, the job would take up to {saved}."
+
+
+def _why(claim: UnevenStepsClaim) -> str:
+    """Return which steps are long, and for what; empty where nothing explains it."""
+    if not isinstance(claim.how, LongReason):
+        return ""
+    runs = "runs then" if claim.how.is_lacking else "takes longer then"
+    more = time_text(claim.how.more_us)
+    return f"{_which(claim.odd)} {more} longer than usual: {in_short(claim.about)} {runs}."
+
+
+def _advice(claim: UnevenStepsClaim) -> str:
+    if not (
+        isinstance(claim.how, LongReason) and claim.how.is_lacking
+    ):  # what also runs in the others has findings of its own
         return ""
     return f"See whether {in_short(claim.about)} has to run as often, and whether it can run in a process of its own."
 
 
 UNEVEN_STEPS = Finding(
-    "uneven_steps", needs=frozenset({Part.MEANING}), when=_when, short=_short, advice=_advice,
-    evidence=lambda results, claim: Evidence(
+    "uneven_steps", needs=frozenset({Part.MEANING}), when=_when, short=_short, why=_why,
+    advice=_advice, evidence=lambda results, claim: Evidence(
         rows=of_activities(results, claim.rows, "The longest of it in the long steps")
     ) if claim.rows else Evidence(),
 )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from htagraph.core.kinds import GapKind
 from htagraph.findings.finding import JUDGES, BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches
 from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.phrases import share_text
 from htagraph.findings.results import Results
 from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CriticalPath
@@ -27,6 +28,11 @@ def _when(results: Results) -> list[Claim]:
 
 def _short(claim: Claim) -> str:
     return f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
+
+
+def _why(claim: Claim) -> str:
+    """Return how much of the critical path nothing explains."""
+    return f"what {share_text(claim.figure)} of the critical path waits for"
 
 
 def _evidence(results: Results, _claim: Claim) -> Evidence:
@@ -50,4 +56,6 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     )
 
 
-UNEXPLAINED = Finding("unexplained", needs=JUDGES, when=_when, short=_short, evidence=_evidence, is_caution=True)
+UNEXPLAINED = Finding(
+    "unexplained", needs=JUDGES, when=_when, short=_short, why=_why, evidence=_evidence, is_caution=True
+)

@@ -17,16 +17,21 @@ def _when(results: Results) -> list[Claim]:
     talks = of_kinds(graph.activities.kind, COMMUNICATION)
     if len(graph.ranks) < 2 or not talks.any() or not unknown:
         return []
-    facts = {"ranks": unknown, "total": len(graph.ranks)}
-    return [Claim("unknown_clocks", ", ".join(map(str, unknown)), len(unknown), "count", facts=facts)]
+    about = ", ".join(map(str, unknown))
+    return [Claim("unknown_clocks", about, len(unknown), "count", ranks=tuple(unknown))]
 
 
 def _short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
-    return f"the clock{'s' if len(ranks) > 1 else ''} of {ranks_text(ranks)} cannot be compared, so waits are uncertain"
+    s = "s" if len(claim.ranks) > 1 else ""
+    return f"the clock{s} of {ranks_text(claim.ranks)} cannot be compared, so waits are uncertain"
+
+
+def _why(claim: Claim) -> str:
+    """Return whose clocks cannot be compared."""
+    return f"how the clocks of {ranks_text(claim.ranks)} compare with the others"
 
 
 UNKNOWN_CLOCKS = Finding(
-    "unknown_clocks", when=_when, short=_short, is_caution=True,
+    "unknown_clocks", when=_when, short=_short, why=_why, is_caution=True,
     evidence=lambda results, _: Evidence(rows=Rows(results.clocks.head(MOST_ROWS), "Clocks of the ranks")),
 )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import ranks_text
@@ -28,13 +27,13 @@ def _claims(graph: DependencyGraph) -> list[Claim]:
     if not ranks:
         return []
     rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
-    facts = {"ranks": ranks, "total": int(of_kinds(graph.activities.kind, COMMUNICATION).sum())}
     about = ", ".join(map(str, ranks))
-    return [Claim("unmatched", about, 100 * shares[ranks[0]], "percent", rows=rows, facts=facts)]
+    percent = 100 * shares[ranks[0]]
+    return [Claim("unmatched", about, percent, "percent", rows=rows, ranks=tuple(ranks))]
 
 
 def _short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
+    ranks = claim.ranks
     whose = ranks_text(sorted(ranks)).capitalize()
     owner = f"{whose}'s communication" if len(ranks) == 1 else f"{whose}: communication"
     share = f"{'' if len(ranks) == 1 else 'up to '}{claim.figure:.0f} %"
@@ -44,12 +43,31 @@ def _short(claim: Claim) -> str:
     )
 
 
+def _why(claim: Claim) -> str:
+    """Return how much communication has no known partner."""
+    ranks = claim.ranks
+    at_most = "" if len(ranks) == 1 else "up to "
+    wait = "waits" if len(ranks) == 1 else "wait"
+    return f"whom {ranks_text(sorted(ranks))} {wait} for in {at_most}{claim.figure:.0f} % of communication"
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    rows = of_activities(results, claim.rows, "Some of it")
+    return Evidence(rows=rows, command=("validate",))
+
+
 UNMATCHED = Finding(
-    "unmatched", when=lambda results: _claims(results.graph), short=_short, evidence=lambda results, claim:
-    Evidence(rows=of_activities(results, claim.rows, "Some of it"), command=("validate",)),
-    advice=lambda _: "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
-    "process-group arguments.",
-)  # fmt: skip
+    "unmatched",
+    when=lambda results: _claims(results.graph),
+    short=_short,
+    why=_why,
+    is_unknown=True,
+    evidence=_evidence,
+    advice=lambda _: (
+        "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
+        "process-group arguments."
+    ),
+)
 
 
 def unmatched_sentences(graph: DependencyGraph) -> list[str]:

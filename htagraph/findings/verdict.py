@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
@@ -18,7 +18,6 @@ from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import MAX_LISTED, MOST_ROWS, SHORT_LIST
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.phrases import spoken
@@ -42,8 +41,8 @@ __all__ = [
     "FINDINGS",
     "OF_PATH",
     "ROWS",
+    "Sentence",
     "claims_of",
-    "in_brief",
     "rows_of",
     "sentences",
     "stated",
@@ -113,13 +112,21 @@ def _advised_gain(name: str, claims: Sequence[Claim]) -> tuple[bool, float]:
     return min(keys, default=(True, 0.0))
 
 
-def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
-    """Return the sentences that claims make, each as its finding and the claims that it tells, in their order."""
+class Sentence(NamedTuple):
+    """A sentence of the verdict: a finding, and the claims that it tells."""
+
+    finding: Finding
+    claims: list[Claim]
+
+
+def stated(claims: Iterable[Claim]) -> list[Sentence]:
+    """Return the sentences that claims make, in their order."""
     sentences = []
     for name, group in groupby(claims, key=lambda claim: claim.says):
         finding = _BY_NAME[name]
         of_finding = list(group)
-        sentences += [(finding, of_finding)] if finding.is_list else [(finding, [claim]) for claim in of_finding]
+        groups = [of_finding] if finding.is_list else [[claim] for claim in of_finding]
+        sentences += [Sentence(finding, told) for told in groups]
     return sentences
 
 
@@ -153,7 +160,7 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
                 "about": claim.about,
                 "figure": claim.figure,
                 "unit": claim.unit,
-                "ranks": [int(rank) for rank in claim.facts.get("ranks", ())],
+                "ranks": [int(rank) for rank in claim.ranks],
                 "change": shlex.join(claim.change.options) if claim.change else "",
                 "gain_us": gain_us,
                 "share_percent": claim.figure if claim.unit == "percent" else percent,
@@ -164,39 +171,3 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def in_brief(
-    claims: Iterable[Claim],
-    fits: Callable[[Sequence[str]], bool] = lambda _: True,
-    said: str = "",
-) -> tuple[list[str], int]:
-    """Return (what a job's claims say, in a line or two each; how many more the whole verdict has).
-
-    Each ends with what to do about it, where that fits and `said` does not say it. Lists are as long as fits, but
-    of what does not fit with short lists, the last are left out.
-
-    Example:
-        >>> in_brief([Claim("ranks_missing", "3", 8, "count")])
-        (['Caution: only rank 3 of 8 was read, so waiting for the others looks like communication.'], 0)
-    """
-    said_by = stated(claims)
-    doubts = [finding.short(*group) for finding, group in said_by if finding.is_caution]
-    cautions = [f"Caution: {'; '.join(doubts)}."] if doubts else []
-    conclusions = [(finding, group) for finding, group in said_by if not finding.is_caution]
-    shown = min(len(conclusions), MOST_ROWS - len(cautions))
-    lines = cautions
-    for count, advised, listed in [
-        *((shown, shown, names) for names in range(MAX_LISTED, SHORT_LIST, -1)),
-        *((shown, count, SHORT_LIST) for count in range(shown, 0, -1)),
-        *((count, 0, SHORT_LIST) for count in range(shown, 0, -1)),
-    ]:
-        advice = [finding.advice(*group) * (at < advised) for at, (finding, group) in enumerate(conclusions[:count])]
-        lines = [
-            " ".join(spoken(finding.short(*group[:listed]), advice[at] * (advice[at] not in (said, *advice[:at]))))
-            for at, (finding, group) in enumerate(conclusions[:count])
-        ] + cautions
-        shown = count
-        if fits(lines):
-            break
-    return lines, len(conclusions) - shown

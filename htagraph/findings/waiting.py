@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from htagraph.analyses.stragglers import stragglers
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import MEASURES, Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
@@ -12,11 +15,36 @@ from htagraph.findings.unmatched import doubts_of
 from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.straggler import Difference
 
-__all__ = ["WAITING", "are_waits_known", "waits_evidence"]
+__all__ = ["WAITING", "WaitingClaim", "are_waits_known", "waits_evidence"]
 
 _LEAST_CHARGED = 10.0
 """Percent of all waiting from which it is said what makes a rank late; chosen: less is not what to look at. Doubled,
 ranks that a tenth of the waiting is for are a row only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingClaim(Claim):
+    """Ranks wait for each other; the figure is how long in collectives, summed over all ranks, µs.
+
+    It is about the rank that is slower than its peers, or about nothing. It names ranks that all take longer.
+    """
+
+    why: str
+    """Why no rank is the straggler, as a part of a sentence."""
+    charged: Mapping[int, float] = field(default_factory=dict)
+    """Percent of the waiting by the ranks that most of it is charged to; empty where these are many."""
+    nobody_us: Mapping[str, float] = field(default_factory=dict)
+    """The waiting that no rank can be blamed for, µs, by the reason in words."""
+    serves: int | None = None
+    """The rank that does work which no other does, and for whose result all others wait; None for none."""
+    does: str = ""
+    """What only one rank does; empty for nothing."""
+    uneven: Difference | None = None
+    """Work of which the rank that most is charged to has more than its peers; None for none."""
+    is_staged: bool = False
+    """Whether ranks wait by design, as stages of pipelines do."""
+    has_few_steps: bool = False
+    """Whether nobody is named only as the steps are few."""
 
 
 def are_waits_known(results: Results) -> bool:
@@ -25,57 +53,72 @@ def are_waits_known(results: Results) -> bool:
     return len(results.slow.ranks) >= 2 and is_much and RestsOn.CLOCKS not in doubts_of(results)
 
 
-def _when(results: Results) -> list[Claim]:
+def _when(results: Results) -> list[WaitingClaim]:
     slow = results.slow
     if slow.straggler is not None or not are_waits_known(results):
         return []
     rank = slower_rank(slow)
-    facts = {
-        "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
-        "few_steps": slow.few_steps, "staged": slow.staged, "ranks": list(slow.slow_group),
-        "does": next((each.name for each in slow.differences if not each.peers_count), ""),
-        "uneven": next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
-    }  # fmt: skip
-    about = "" if rank is None else str(rank)
-    return [Claim("waiting", about, slow.total_wait_us, "us", rests_on=doubts_of(results), facts=facts)]
+    claim = WaitingClaim(
+        "waiting",
+        "" if rank is None else str(rank),
+        slow.total_wait_us,
+        "us",
+        rests_on=doubts_of(results),
+        ranks=tuple(slow.slow_group),
+        why=why_nobody(slow),
+        charged=slow.mostly_charged,
+        nobody_us=unblamed(slow),
+        serves=slow.serves,
+        does=next((each.name for each in slow.differences if not each.peers_count), ""),
+        uneven=next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
+        is_staged=slow.staged,
+        has_few_steps=slow.few_steps,
+    )
+    return [claim]
 
 
-def _short(claim: Claim) -> str:
-    facts = claim.facts
+def _short(claim: WaitingClaim) -> str:
     text = f"Ranks wait {time_text(claim.figure)} in all for each other in collectives"
-    if facts["serves"] is not None:
-        work = f" ({in_short(facts['does'])})" if facts["does"] else ""
-        return f"{text}: rank {facts['serves']} does work that no other does{work}, and they wait for its result."
-    charged = facts["charged"]
-    text += f", mostly for {shares_text(charged)}" if charged else ""
+    if claim.serves is not None:
+        work = f" ({in_short(claim.does)})" if claim.does else ""
+        return f"{text}: rank {claim.serves} does work that no other does{work}, and they wait for its result."
+    text += f", mostly for {shares_text(claim.charged)}" if claim.charged else ""
     return f"{text}; {_why(claim)}.{_uneven(claim)}"
 
 
-def _uneven(claim: Claim) -> str:
+def _uneven(claim: WaitingClaim) -> str:
     """Say which work the rank that is charged most has more of than its peers, as uneven shards make."""
-    most: Difference | None = claim.facts["uneven"]
-    if most is None or not claim.facts["charged"]:
+    most = claim.uneven
+    if most is None or not claim.charged:
         return ""
-    rank = next(iter(claim.facts["charged"]))
+    rank = next(iter(claim.charged))
     less = f"against {time_text(most.peers_us)} at most on others" if most.peers_count else "and no other rank does it"
     return f" {in_short(most.name)} takes {time_text(most.own_us)} on rank {rank}, {less}."
 
 
-def _why(claim: Claim) -> str:
+def _waits(claim: WaitingClaim) -> str:
+    """Return how long ranks wait for each other, and mostly for which rank."""
+    text = f"Ranks wait {time_text(claim.figure)} in all for each other"
+    if claim.serves is not None:
+        return f"{text}: rank {claim.serves} does work that no other does."
+    mostly = f", mostly for {ranks_text(list(claim.charged))}" if claim.charged else ""
+    return f"{text} in collectives{mostly}."
+
+
+def _why(claim: WaitingClaim) -> str:
     """Return why no rank is named, or that for most of the waiting none can be."""
-    nobody = claim.facts["nobody"]
-    share = 100 * sum(nobody.values()) / claim.figure if claim.figure else 0.0
+    share = 100 * sum(claim.nobody_us.values()) / claim.figure if claim.figure else 0.0
     if share > 100 * MOST:
-        return f"{share:.0f} % cannot be blamed: {and_list(nobody)}"
-    return str(claim.facts["why"])
+        return f"{share:.0f} % cannot be blamed: {and_list(claim.nobody_us)}"
+    return claim.why
 
 
-def _advice(claim: Claim) -> str:
-    if claim.facts["ranks"]:
-        return f"Compare {ranks_text(claim.facts['ranks'])} with the others: their node, devices and inputs."
-    if claim.facts["staged"]:
+def _advice(claim: WaitingClaim) -> str:
+    if claim.ranks:
+        return f"Compare {ranks_text(claim.ranks)} with the others: their node, devices and inputs."
+    if claim.is_staged:
         return "In a pipeline, more micro-batches make these waits shorter."
-    return f"Record {ENOUGH_STEPS} steps or more, to tell which." if claim.facts["few_steps"] else ""
+    return f"Record {ENOUGH_STEPS} steps or more, to tell which." if claim.has_few_steps else ""
 
 
 def waits_evidence(results: Results, _claim: Claim) -> Evidence:
@@ -115,4 +158,12 @@ def _longest_wait(results: Results, last_rank: int | None = None) -> Place | Non
     return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
 
 
-WAITING = Finding("waiting", needs=MEASURES, when=_when, short=_short, evidence=waits_evidence, advice=_advice)
+WAITING = Finding(
+    "waiting",
+    needs=MEASURES,
+    when=_when,
+    short=_short,
+    why=_waits,
+    evidence=waits_evidence,
+    advice=_advice,
+)

@@ -19,13 +19,11 @@ from rich.text import Text
 from htagraph.core.errors import printable
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import command_line, plural
-from htagraph.findings.verdict import in_brief
 from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
 from htagraph.output.summary import Summary
 
 if TYPE_CHECKING:
     from htagraph.output.validation import Validation
-from htagraph.trace.readers import said_for
 
 __all__ = [
     "FORMATS", "frames_of", "plain", "render_report", "render_summary", "render_validation", "to_json",
@@ -40,8 +38,6 @@ _FORMULAS = tuple(
 _NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
-_HEAD_LINES = 15
-"""Lines before the tables, which a reader of a terminal sees first: a third of a screen. Doubled, a screen."""
 _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
@@ -78,23 +74,19 @@ def render_summary(
 ) -> str:
     """Return a summary as text in one of `FORMATS`.
 
-    In full, it has all tables and the whole verdict, in place of findings and the tables that matter most; `inputs` are
-    the words of the command line that choose what is read, for the commands that are suggested.
+    It begins with the head. In full, the whole verdict and all tables follow, in place of the tables that matter most;
+    `inputs` are the words of the command line that choose the traces, for the suggested commands.
     """
     first = summary.changes.first
-    traces = summary.graph.traces.values() if summary.graph is not None else []
-    steps = said_for(traces, [first.text]) if first else []
-    glance = [*(f"First: {step}" for step in steps), summary.at_a_glance()]
-    room = _HEAD_LINES - 2 - _height(glance, width)  # an empty line, and a heading
-    fits = (lambda lines: _height(lines, width) <= room) if form == "table" else (lambda _: True)
-    sentences, more = (summary.verdict, 0) if full else in_brief(summary.claims, fits, first.action if first else "")
-    sentences = sentences if full else said_for(traces, sentences)
-    last = [f"{first.change.sentence[:-1]}: {first.change.command(inputs)}"] if first and first.change else []
+    last = [f"{first.change.title}: {first.change.command(inputs)}"] if first and first.change else []
     if not full:
-        also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
+        also = f"{plural(len(summary.verdict), 'finding')} in full, and all tables"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")
     frames = summary.whole() if full else summary.brief()
-    page = _Page(frames, _summary_wording(summary, full=full), ("Verdict", sentences), ("Try", last), glance)
+    verdict = ("Verdict", summary.verdict if full else ())
+    page = _Page(
+        frames, _summary_wording(summary, full=full), verdict, ("Try", last), [line.text for line in summary.head.lines]
+    )
     return _rendered(summary, page, form, width, color=color)
 
 
@@ -112,10 +104,12 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     """Return a validation report as text in one of `FORMATS`."""
     from htagraph.findings.verbs.files import validation_sentences  # of this one command
 
-    frames, issues = frames_of(validation), validation.files
-    some = issues[(issues["rank"] >= 0) | (issues.groupby("what").cumcount() < MAX_LISTED)]  # by rank: see `abridged`
-    some.attrs = {"rows": len(issues)}
-    frames["issues"] = some
+    frames = frames_of(validation)
+    issues = validation.files
+    is_first_of_kind = issues.groupby("what").cumcount() < MAX_LISTED
+    shown_issues = issues[(issues["rank"] >= 0) | is_first_of_kind]  # by rank: see `abridged`
+    shown_issues.attrs = {"rows": len(issues)}
+    frames["issues"] = shown_issues
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))
@@ -187,7 +181,7 @@ def _markdown(page: _Page) -> str:
 
 
 def _markdown_list(heading: str, sentences: Sequence[str]) -> str:
-    if not heading:
+    if not (heading and sentences):
         return ""
     return f"\n## {heading}\n\n" + "\n".join(f"- {printable(line)}" for line in sentences) + "\n"
 
@@ -231,11 +225,6 @@ def _show_table(console: Console, columns: list[Column], width: int) -> None:
         left = ", ".join(shown.left_out)
         line = textwrap.fill(f"(no room for: {left})", width, break_on_hyphens=False)
         console.print(Text(line, style="dim"), soft_wrap=True)
-
-
-def _height(sentences: Sequence[str], width: int) -> int:
-    """Return how many lines of a terminal some sentences take."""
-    return sum(1 + _filled(sentence, width).count("\n") for sentence in sentences)
 
 
 def _filled(sentence: str, width: int, start: str = "• ") -> str:

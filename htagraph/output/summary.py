@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,11 +17,12 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.changes import ProposedChanges, changes_of
 from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
+from htagraph.findings.head import Head, head_of
 from htagraph.findings.incomplete import is_judged
 from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
-from htagraph.findings.uneven_steps import step_text
+from htagraph.findings.uneven_steps import step_text, usual_step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
@@ -116,15 +118,34 @@ class Summary:
 
         return figure(self.tables["temporal_breakdown"])
 
+    @cached_property
+    def head(self) -> Head:
+        """The head: the first change, the recording, the reasons, the next change and the unknown."""
+        head = head_of(self.claims, self.changes.rows, self.at_a_glance())
+        if self.graph is None:
+            return head
+        traces = list(self.graph.traces.values())
+        return head.worded(partial(said_for, traces))
+
+    def __str__(self) -> str:
+        """Return the head, as `htagraph summary` begins."""
+        return "\n".join(line.text for line in self.head.lines)
+
     def at_a_glance(self) -> str:
-        """Return the extent of the recording, in a line: ranks, devices, steps and time."""
-        read, size = len(self.inputs), int(self.inputs["world_size"].max()) if len(self.inputs) else 0
+        """Return the extent of the recording, in a line: ranks, devices, steps or time, and how busy devices are."""
+        read = len(self.inputs)
+        size = int(self.inputs["world_size"].max()) if read else 0
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
         devices = devices_in(self.inputs)
-        on = f" on {devices[0]}" if len(devices) == 1 else f" on {len(devices)} kinds of devices" if devices else ""
-        on = on.replace(" on none (host only)", ", no device work")
-        steps = f", {self.step_text}" if self.step_text else ""
-        return f"{ranks}{on}{steps}: {time_text(self.window_us)} recorded{self.device_use}."
+        kinds = devices if len(devices) < 2 else [f"{len(devices)} kinds of devices"]
+        kinds = [kind.replace("none (host only)", "no device work") for kind in kinds]
+        length = time_text(self.window_us)
+        if self.graph is not None:
+            length = usual_step_text(self.graph) or length
+        extent = ", ".join([ranks, *kinds, length])
+        if not self.device_use:
+            return f"{extent}."
+        return f"{extent}; {self.device_use}."
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
@@ -198,7 +219,8 @@ class Summary:
         if self.graph is not None:
             traces = self.graph.traces.values()
             findings = [row | {key: " ".join(said_for(traces, [row[key]])) for key in _SAID} for row in findings]
-        heads = {"first": first.to_dict() if first else None}
+        lines = [line.text for line in self.head.lines]
+        heads = {"first": first.to_dict() if first else None, "head": lines}
         results = {**heads, **self.tables, "findings": findings, "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
@@ -213,7 +235,7 @@ class Summary:
         "stragglers": "analyses.stragglers.TABLE", "interruptions": "analyses.interruptions.TABLE",
         "gaps": "queries.replay.GAPS", "clocks": CLOCKS, "findings": ROWS,
     },
-    figures=(Col("first", "any"),),
+    figures=(Col("first", "any"), Col("head", "list")),
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,
         "critical_path": "Critical path, by what it consists of",

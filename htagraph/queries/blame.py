@@ -9,6 +9,7 @@ the last collective after which both ranks, the late one and the one that waits,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,9 @@ from htagraph.graph.gaps import binding_edges
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.peers import peers, rank_roles
 
-__all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Chains", "blame_of", "chains_of", "stretches_of"]
+__all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Cause", "Chains", "blame_of", "chains_of", "stretches_of"]
 
-CAUSES = (
+Cause: TypeAlias = Literal[
     "none",
     "kernels",
     "host",
@@ -38,11 +39,13 @@ CAUSES = (
     "recording",
     "clocks",
     "other_work",
-)
+]
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
 its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged;
 ``other_work``: launched work waited, probably for work that was not recorded."""
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+"""All causes; elsewhere a cause is its place here."""
 _NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS, _OTHER_WORK = range(
     len(CAUSES)
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,8 @@ from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "has_long_pauses", "host_pauses",
-    "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
+    "LATE_REASONS", "MANY", "Blocking", "LateReason", "blocked_by_copies", "device_waits", "has_long_pauses",
+    "host_pauses", "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -59,9 +59,11 @@ PAUSES = Table(
     Col("share_percent", doc="share of the critical path"),
     Col("activity", "int64", "number of the longest activity, or of the activity after the longest gap"),
 )
-LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
+LateReason: TypeAlias = Literal["loader", "ranks", "pauses", "launches", "few"]
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things; or on few."""
+LATE_REASONS: Final[tuple[LateReason, ...]] = get_args(LateReason)
+"""All reasons."""
 _MAX_WAITS = 24
 """How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
 the time. Doubled, a summary takes a few ms longer."""
@@ -130,7 +132,7 @@ def has_long_pauses(graph: DependencyGraph) -> bool:
     return bool(pauses[pauses >= LONG_NS].sum() > MOST * pauses.sum())
 
 
-def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
+def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> LateReason | Literal[""]:
     """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS` or "".
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin, `but` for some

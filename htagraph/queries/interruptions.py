@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -165,12 +165,15 @@ def rare_pauses(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     return np.asarray(every[1][long[is_far]], np.int64)
 
 
+Pattern: TypeAlias = Literal["in turn", "together", ""]
+"""Whether always the same number of ranks goes on, or all are interrupted at the same moments; empty for neither."""
+
+
 class InterruptedRanks(NamedTuple):
     """How the interruptions of ranks lie in time."""
 
-    pattern: Literal["in turn", "together", ""]
-    """Whether always the same number of ranks goes on, or all are interrupted at the same moments; empty for neither,
-    for one rank, and where clocks of ranks are unknown."""
+    pattern: Pattern
+    """The pattern; empty also for one rank, and where clocks of ranks are unknown."""
     going: int
     """How many ranks most often go on at a time."""
     shares: dict[int, float]
@@ -358,7 +361,7 @@ def _stopped(unions: list[Array], begin: int, stop: int) -> tuple[Array, Array]:
     return np.array(rows), np.diff(marks)
 
 
-def _pattern(stopped: Array, length: Array) -> tuple[Literal["in turn", "together", ""], int]:
+def _pattern(stopped: Array, length: Array) -> tuple[Pattern, int]:
     """Return the pattern of ranks, far more often than by chance, and how many go on at a time; see `_stopped`."""
     whole, ranks = float(length.sum()), len(stopped)
     observed = np.bincount(ranks - stopped.sum(axis=0), length, ranks + 1) / whole

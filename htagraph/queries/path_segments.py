@@ -116,6 +116,15 @@ def _behind_earlier_work(graph: DependencyGraph, edge: Array, gap: Array) -> npt
     return waits & (gap == GapKind.NONE)
 
 
+class Batches(NamedTuple):
+    """The batches of a data loader with workers; none where both are 0."""
+
+    waited: int
+    """How many the path waits for."""
+    total: int
+    """How many there are."""
+
+
 class Bound(NamedTuple):
     """What most of a critical path is spent on.
 
@@ -136,7 +145,7 @@ class Bound(NamedTuple):
     """Percent of the path by rank, the largest first."""
     by_workers: bool
     """Whether the worker processes of a data loader set the pace."""
-    batches: tuple[int, int]
+    batches: Batches
     """Of a loader with workers: how many batches the path waits for, and how many there are; 0 and 0 for none."""
     unexplained: Mapping[str, float]
     """Percent of the path by kind of unexplained gap (a word of `GapKind`), the largest first; they sum to the share of
@@ -214,14 +223,14 @@ def _shares(codes: Array, length: Array, total: int | None = None) -> dict[int, 
     return {code: 100 * float(time) / whole for code, time in totals(codes, length).items()}
 
 
-def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> tuple[bool, tuple[int, int]]:
+def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> tuple[bool, Batches]:
     """Return whether a loader's workers set the pace of a path, and how many batches are waited for, of how many."""
     graph = path.graph
     acts = graph.activities
     owner = graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]
     with_workers = names_that(has_loader_workers, graph.names)
     if not len(owner) or not with_workers[acts.name[owner]].any():
-        return False, (0, 0)
+        return False, Batches(0, 0)
     waits = loading & with_workers[acts.name[parts.activity]]
     total = int(parts.length.sum())
     ranks = np.unique(acts.rank[parts.place[waits]])
@@ -237,4 +246,4 @@ def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> t
     share = 100 * float(lasts.sum()) / max(1, total)
     several = expected >= 2  # one wait may be by chance
     often = several and share >= 100 * LIMITS.small and waited >= MOST * expected
-    return often or share >= 100 * MOST, (waited, round(expected))
+    return often or share >= 100 * MOST, Batches(waited, round(expected))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ from htagraph.whatif.time_taken import most_per_usual_steps
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
-__all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "What", "candidates", "target_of", "time_of"]
 
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
 _HOST = {"kind": "host"}
@@ -63,12 +63,16 @@ _NOTES = {
 }
 
 
+What: TypeAlias = Literal["kernel", "call", "operator", "function", "rank", "group", "phase", "straggler"]
+"""The kind of thing that could be improved, and that has a name."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """Something that could be improved."""
 
-    what: str
-    """``"kernel"``, ``"call"``, ``"operator"``, ``"function"``, ``"rank"``, ``"group"`` or ``"phase"``."""
+    what: What
+    """The kind of thing that has its name."""
     name: str
     bound: int
     """Its time on the critical path, ns. No gain is larger, but for `Baseline.shared`."""
@@ -109,7 +113,7 @@ def _positive_sums(key: Array, ns: npt.ArrayLike) -> list[tuple[int, int]]:
     return list(zip(keys[sums > 0].tolist(), sums[sums > 0].tolist(), strict=True))
 
 
-def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator[Candidate]:
+def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: What) -> Iterator[Candidate]:
     acts, names = graph.activities, len(graph.names)
     owner = owned["owner"].to_numpy()
     for code, ns in _positive_sums(acts.kind[owner].astype(np.int64) * names + acts.name[owner], owned["ns"]):

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.findings.bound import BOUND
+from htagraph.core.kinds import Category
+from htagraph.findings.bound import BOUND, BoundClaim, LateStart
 from htagraph.findings.change import usual_us
 from htagraph.findings.changes import changes_of
+from htagraph.findings.finding import claims_that_are
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of, sentences
 from htagraph.queries.path_segments import HOST_CATEGORIES
@@ -26,7 +28,7 @@ def test_the_figure_is_the_share_of_the_path_and_nothing_else_gains_more(path: P
     results = Results(graph)
     table = results.path.summary()
     shares = table[table["group"] == "category"].set_index("key")["share_percent"]
-    (claim,) = BOUND.when(results)
+    (claim,) = claims_that_are(BoundClaim, BOUND.when(results))
     of_host = shares[shares.index.isin(HOST_CATEGORIES)].sum()
     assert claim.figure == pytest.approx(of_host if claim.about == "host" else shares[claim.about])
     scenario = hg.what_if(graph).shared_link(on=False)
@@ -40,7 +42,7 @@ def test_the_figure_is_the_share_of_the_path_and_nothing_else_gains_more(path: P
     for cause, change in changes.items():
         with suppress(hg.SelectionError):
             gains[cause] = 1000 * usual_us(change().run())
-    assert claim.about == max(gains, key=lambda each: gains[each]) or claim.facts["by_workers"]
+    assert claim.about == max(gains, key=lambda each: gains[each]) or claim.by_workers
     assert claim.gain is not None
     assert claim.gain.value_us * 1000 == pytest.approx(gains[claim.about], abs=1)
 
@@ -62,7 +64,7 @@ def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
         ("other_work", "Bound by other work of the device (inferred, not recorded): 80 %"),
     ],
 )
-def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
+def test_the_first_words_say_what_bounds_the_job(part: Category, words: str) -> None:
     sentence = BOUND.whole(bound(part))
     assert sentence.startswith(words)
     assert sentence.endswith("; then launch calls 19 %.")
@@ -88,7 +90,7 @@ def test_host_code_and_launch_calls_are_one_cause() -> None:
 
 def test_a_recording_that_begins_late_is_named_by_its_rank() -> None:
     shares = {"computation": 62.0, "head": 36.0}
-    late = bound("computation", 62.0, ranks={7: 100.0}, shares=shares, late=(7, 7500.0, 36.0))
+    late = bound("computation", 62.0, ranks={7: 100.0}, shares=shares, late=LateStart(7, 7500.0, 36.0))
     assert BOUND.whole(late).endswith(", on rank 7. Rank 7's recording begins 7.50 ms late (36 %).")
 
 

@@ -29,7 +29,7 @@ def test_a_known_way_stands_before_faster_code_that_gains_more() -> None:
 
 
 def test_what_is_surely_gained_counts() -> None:
-    loader = gain("data loading", 500.0, 50.0, "phase", loader=True, interval=(0.0, 900.0))
+    loader = gain("data loading", 500.0, 50.0, "phase", is_loader=True, interval=(0.0, 900.0))
     first, second = ranked([loader, blocking(60.0, 6.0)])
     assert first.finding == "blocking"
     assert second.options == ("--free-dataloader",)
@@ -61,7 +61,7 @@ def test_the_list_is_in_its_order_and_each_gain_is_that_of_its_command(path: Pat
     results = Results(graph_of(path))
     found = changes_of(results, exact=True)
     known = [row for row in found if row.is_known and row.gain]
-    assert list(found)[: len(known)] == known
+    assert [row for row in found if row.gain][: len(known)] == known
     for row in found:
         if row.change is None or row.gain is None or row.finding in ("bound", "device_idle"):
             continue

@@ -11,7 +11,7 @@ import htagraph as hg
 from htagraph.core.errors import Issue
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import in_brief
+from htagraph.findings.verdict import sentences
 from htagraph.graph.measures.waits import damaged_ranks
 from tests.strategies import Json, kernel, load, op, runtime, write
 
@@ -28,8 +28,8 @@ from tests.strategies import Json, kernel, load, op, runtime, write
 def test_a_file_that_is_cut_short_makes_the_verdict_uncertain(what: str, detail: str, *, said: bool) -> None:
     """Without the kernels behind the cut, what waits for them is 'bound by host code'."""
     graph = replace(load([op("aten::mm", 0, 90)]), issues=(Issue("rank-2.json", what, detail, 1, 2),))
-    text = in_brief(DAMAGED.when(Results(graph)))[0]
-    words = "Caution: not all that rank 2 (cut short) did was recorded, and the time of the rest looks like the host's"
+    text = sentences(DAMAGED.when(Results(graph)))
+    words = "Not all that rank 2 (cut short) did was recorded, and the time of the rest looks like the host's"
     assert [line.startswith(words) for line in text] == [True] * said
 
 
@@ -52,5 +52,5 @@ def test_dropped_events_are_missing_work() -> None:
 def test_copies_of_one_file_are_said_once(tmp_path: Path) -> None:
     files = [write([op("aten::mm", 0, 90)], tmp_path / f"rank-{rank}.json") for rank in (0, 1)]
     graph = hg.load(dict(enumerate(files)))
-    said = ["Caution: ranks 0, 1 have the same file (2 copies), so how they differ is not known."]
-    assert in_brief(DAMAGED.when(Results(graph)))[0] == said
+    (said,) = sentences(DAMAGED.when(Results(graph)))
+    assert said.startswith("Ranks 0, 1 have the same file (2 copies), so how they differ is not known.")

@@ -6,25 +6,31 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.device_idle import DEVICE_IDLE, idle_chart, idle_times
-from htagraph.findings.finding import NO_CHART, Claim
+from htagraph.findings.device_idle import DEVICE_IDLE, DeviceIdleClaim, HostReason, idle_chart, idle_times
+from htagraph.findings.finding import NO_CHART, claims_that_are
 from htagraph.findings.results import Results
+from htagraph.graph.measures.pauses import IdleCause
 from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
-def idle(cause: str, host: str = "", waits: float = 0.0, *, behind_other_work: bool = False) -> Claim:
-    facts = {
-        "rank": 1,
-        "rank_percent": 35.0,
-        "several": True,
-        "host": host,
-        "in_collectives_percent": waits,
-        "where": "In the steps",
-        "other_work": behind_other_work,
-    }
-    return Claim("device_idle", cause, 30.0, "percent", facts=facts)
+def idle(
+    cause: IdleCause, host: HostReason = "", waits: float = 0.0, *, behind_other_work: bool = False
+) -> DeviceIdleClaim:
+    return DeviceIdleClaim(
+        "device_idle",
+        cause,
+        30.0,
+        "percent",
+        rank=1,
+        rank_percent=35.0,
+        has_several_devices=True,
+        host=host,
+        in_collectives_percent=waits,
+        scope="In the steps",
+        behind_other_work=behind_other_work,
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def idle(cause: str, host: str = "", waits: float = 0.0, *, behind_other_work: b
         ("other", "", "are idle 30 %"),
     ],
 )
-def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, words: str) -> None:
+def test_a_long_idle_time_is_told_with_advice_that_fits(cause: IdleCause, host: HostReason, words: str) -> None:
     claim = idle(cause, host)
     assert words in DEVICE_IDLE.short(claim)
     assert "30 % of the time (rank 1: 35 %)" in DEVICE_IDLE.short(claim)
@@ -65,8 +71,10 @@ def loading() -> list[Json]:
 
 def test_the_part_of_the_waiting_that_the_data_loader_explains_is_named_and_no_gain_of_the_launches() -> None:
     results = Results(load(loading()))
-    (claim,) = [claim for claim in DEVICE_IDLE.when(results) if claim.about == "host_wait"]
-    assert claim.facts["loading_us"] == pytest.approx(9_000, rel=0.01)
+    idle_claims = claims_that_are(DeviceIdleClaim, DEVICE_IDLE.when(results))
+    (claim,) = [claim for claim in idle_claims if claim.about == "host_wait"]
+    assert claim.loading is not None
+    assert claim.loading.us == pytest.approx(9_000, rel=0.01)
     assert "9.00 ms of this in 3 waits for the data loader; beside that, the host launches" in DEVICE_IDLE.short(claim)
     change = claim.change
     assert change is not None
@@ -91,10 +99,10 @@ def test_waiting_in_collectives_stands_beside_waiting_for_the_host() -> None:
 def test_its_share_is_that_of_the_same_windows() -> None:
     graph = graph_of(DATA / "demo")
     summary = hg.summarize(graph)
-    (claim,) = [one for one in summary.claims if one.says == "device_idle"]
+    (claim,) = claims_that_are(DeviceIdleClaim, summary.claims)
     window = idle_times(Results(graph)).groupby("rank")["window_us"].first().sum()
     share = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-    assert claim.facts["in_collectives_percent"] == pytest.approx(share)
+    assert claim.in_collectives_percent == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -107,9 +115,9 @@ def test_graphs_are_no_advice_where_they_are_used(name: str, pieces: int, host: 
         at = 300 * number
         events.append(runtime(name, at, 200, number + 1))
         events += [kernel("work", at + 210 + 20 * i, 10, number + 1) for i in range(pieces)]
-    claims = hg.summarize(load(events)).claims
-    (claim,) = [each for each in claims if each.says == "device_idle" and each.about == "host_wait"]
-    assert claim.facts["host"] == host
+    claims = claims_that_are(DeviceIdleClaim, hg.summarize(load(events)).claims)
+    (claim,) = [each for each in claims if each.about == "host_wait"]
+    assert claim.host == host
 
 
 def test_idle_time_is_drawn_where_there_is_any() -> None:

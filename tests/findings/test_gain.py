@@ -50,7 +50,7 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
         (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms to 9.00 ms"),
         (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "x, 4.20 ms (17 %)."),
         (gain("0 default_pg [0, 1, 2]", 4200.0, 17.0, "group"), "group default_pg (ranks 0-2), 4.20 ms (17 %)."),
-        (gain("aten::mm", 100.0, 20.0, interrupted=True), "each alone (interruptions inside it counted): "),
+        (gain("aten::mm", 100.0, 20.0, is_interrupted=True), "each alone (interruptions inside it counted): "),
     ],
 )  # fmt: skip
 def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, words: str) -> None:
@@ -105,7 +105,7 @@ def test_an_annotation_around_all_or_that_numbers_parts_is_no_finding() -> None:
 
 
 def test_what_contains_another_gain_leaves_the_trial_to_it() -> None:
-    outer, inner = gain("backward", 500.0, 50.0, "phase", around=True), gain("x", 400.0, 40.0, inside="backward")
+    outer, inner = gain("backward", 500.0, 50.0, "phase", is_around=True), gain("x", 400.0, 40.0, inside="backward")
     assert "backward, 500.0 µs (50 %); kernel x, 400.0 µs (40 %; part of backward)" in GAIN.short(outer, inner)
     assert not GAIN.advice(outer, inner)  # its name is no advice
     assert outer.change is None
@@ -116,14 +116,14 @@ def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
     straggler = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", steps=2)
     first, *others = ranked([half, blocking(60.0, 6.0, steps=2), straggler])
     assert first.options == ("--remove-sync=op=aten::item",)
-    assert first.text.endswith("No waiting for the device in aten::item saves 30.0 µs per step.")
+    assert first.text.endswith("No waiting for the device in aten::item: 30.0 µs less per step (6 %).")
     assert [row.options[0] for row in others] == ["--fix-straggler", "--scale"]
     assert ranked([]).first is None
 
 
 def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
     (row,) = ranked([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
-    assert "saves up to 20.0 µs" in row.text
+    assert "up to 27.5 µs less" in row.text
 
 
 def test_a_region_that_is_nearly_all_one_operator_names_it() -> None:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim
-from htagraph.findings.gain import GAIN
+from htagraph.findings.finding import claims_that_are
+from htagraph.findings.gain import GAIN, GainClaim
 from htagraph.findings.host_pause import HOST_PAUSE
-from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim, NativeShares
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import in_brief
 from htagraph.output.reports.ranks import stragglers_report
 from tests.findings.claims_by_hand import gained
 from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 
-FACTS = {
-    "counts": {0: 18, 1: 40, 2: 20}, "shares": {0: 68.2, 1: 73.1, 2: 70.0}, "places": 41, "least_us": 1_010.0,
-    "most_us": 44_000.0, "going": 2, "together_percent": 81.0, "chance_percent": 30.0, "pattern": "",
-    "native": 0.0, "native_usual": 0.9,
-}  # fmt: skip
 
-
-def claim(**more: object) -> Claim:
-    return Claim("interrupted", "", 346_300.0, "us", gain=gained(346_300.0, 50.0), facts=FACTS | more)
+def claim(**more: Any) -> InterruptedClaim:
+    made = InterruptedClaim(
+        "interrupted",
+        "",
+        346_300.0,
+        "us",
+        gain=gained(346_300.0, 50.0),
+        counts={0: 18, 1: 40, 2: 20},
+        shares={0: 68.2, 1: 73.1, 2: 70.0},
+        pattern="",
+        going=2,
+        activities=frozenset(),
+        native=NativeShares(interrupted=0.0, usual=0.9),
+    )
+    return replace(made, **more)
 
 
 def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
@@ -34,14 +43,15 @@ def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
     assert found.figure == hg.what_if(graph).no_interruptions().run().saved_ns / 1000
     assert found.interval is not None
     assert found.interval[0] <= found.figure <= found.interval[1]
-    assert found.facts["counts"] == {0: 3, 1: 3}
+    assert isinstance(found, InterruptedClaim)
+    assert found.counts == {0: 3, 1: 3}
 
 
 def test_a_summary_says_it_and_gives_the_command_first() -> None:
     summary = hg.summarize(load(host_job(MANY)))
-    short, _ = in_brief(summary.claims)
-    assert short[1].startswith("Host code is interrupted on all ranks, 3 times each, for ")
-    assert "Without that, the job would take " in short[1]
+    assert summary.verdict[1].startswith("Host code is interrupted on all ranks, 3 times each, for ")
+    assert "Without that, the job would take " in summary.verdict[1]
+    assert summary.head.why[0].startswith("Something outside of host code interrupts it for ")
     first = summary.changes.first
     assert first is not None
     assert first.options == ("--no-interruptions",)
@@ -51,8 +61,8 @@ def test_a_summary_says_it_and_gives_the_command_first() -> None:
 def test_an_interrupted_operator_is_not_named_as_what_the_host_does() -> None:
     results = Results(load(host_job(MANY)))
     assert HOST_PAUSE.when(results) == []
-    gains = GAIN.when(results)
-    assert all(each.facts["interrupted"] for each in gains)
+    gains = claims_that_are(GainClaim, GAIN.when(results))
+    assert all(each.is_interrupted for each in gains)
     assert "interruptions of host code" not in [each.about for each in gains]
 
 
@@ -97,7 +107,8 @@ def test_only_what_the_trace_shows_is_said_of_the_cause(pattern: str, words: str
 def test_inside_operators_no_garbage_collector_runs() -> None:
     graph = load(host_job(MANY))
     (found,) = INTERRUPTED.when(Results(graph))
-    assert found.facts["native"] == 1.0
+    assert isinstance(found, InterruptedClaim)
+    assert found.native.interrupted == 1.0
     assert "inside operators of PyTorch, where no Python runs" in INTERRUPTED.short(found)
     assert "gc.freeze" not in INTERRUPTED.advice(found)
     assert INTERRUPTED.advice(found).startswith("Give the processes more cores")
@@ -113,7 +124,7 @@ def test_inside_operators_no_garbage_collector_runs() -> None:
     ],
 )
 def test_what_is_checked_first_follows_from_the_code_that_was_hit(native: float, usual: float, first: str) -> None:
-    some = claim(pattern="", shares={0: 10.0}, native=native, native_usual=usual)
+    some = claim(pattern="", shares={0: 10.0}, native=NativeShares(native, usual))
     assert INTERRUPTED.advice(some).startswith(first)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim
-from htagraph.findings.no_device_work import NO_DEVICE_WORK
+from htagraph.findings.no_device_work import NO_DEVICE_WORK, NoDeviceWorkClaim
 from htagraph.findings.results import Results
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op
 
@@ -13,7 +12,7 @@ def test_a_job_whose_device_was_not_recorded_is_not_known_to_be_bound_by_its_hos
     assert NO_DEVICE_WORK.whole(claim) == (
         "Nothing that a device did was recorded, so when the host waits for it is not known."
     )
-    launched = Claim("no_device_work", "", 1, "count")
+    launched = NoDeviceWorkClaim("no_device_work", "", 1, "count")
     assert NO_DEVICE_WORK.whole(launched).startswith("The host launched work in 1 call, but nothing that a device did")
     # launches without work are counted by another finding
     assert NO_DEVICE_WORK.when(Results(load([op("aten::item", 0, 90), launch(5, 80, 1)]))) == []

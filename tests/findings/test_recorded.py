@@ -7,7 +7,8 @@ import json
 import pytest
 
 import htagraph as hg
-from htagraph.findings.recorded import RECORDED
+from htagraph.findings.finding import claims_that_are
+from htagraph.findings.recorded import RECORDED, RecordedClaim
 from htagraph.findings.results import Results
 from htagraph.graph.measures.steps import mean_step_ns
 from tests.reach import DATA, graph_of
@@ -27,9 +28,9 @@ TRUTH = json.loads((DATA / "gpu_demo" / "truth.json").read_text())
 )
 def test_it_is_said_of_a_host_that_launches_and_bounds_the_job(job: str, *, said: bool) -> None:
     graph = graph_of(DATA / job)
-    claims = RECORDED.when(Results(graph))
+    claims = claims_that_are(RecordedClaim, RECORDED.when(Results(graph)))
     assert bool(claims) == said
-    assert [claim.facts["stacks"] for claim in claims] == [job.endswith("train")] * said
+    assert [claim.has_stacks for claim in claims] == [job.endswith("train")] * said
 
 
 def test_recorded_jobs_that_their_host_bounds_are_slower_than_unrecorded_ones() -> None:

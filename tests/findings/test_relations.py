@@ -7,6 +7,7 @@ from dataclasses import replace
 from htagraph.findings.change import PredictedChange
 from htagraph.findings.finding import Claim, saved_claim
 from htagraph.findings.relations import gain_us, related
+from htagraph.findings.remedy import RemedyClaim
 from tests.findings.claims_by_hand import blocking, bound, gain, gained
 
 
@@ -28,14 +29,15 @@ def test_fewer_messages_that_gain_more_take_the_gain_of_transfers() -> None:
     free = replace(bound("communication"), gain=gained(100.0, 10.0))
     for us, is_taken in ((200.0, True), (50.0, False)):
         change = PredictedChange("one call", ("--remove", "x"), gained(us, 20.0))
-        remedy = saved_claim("remedy", "calls", change, {"sends": True})
+        fewer = RemedyClaim("remedy", "calls", us, "us", change=change, text="", name="", is_of_transfers=True)
+        remedy = saved_claim(fewer)
         (said, _) = related([free, remedy])
         assert (said.gain is None) == is_taken
 
 
 def test_gains_are_the_others_where_a_finding_gains_more() -> None:
     (code, _) = related([gain("aten::mm", 40.0, 8.0), blocking(60.0, 12.0)])
-    assert code.facts["beside"]
+    assert code.is_beside
     (code, _) = related([gain("aten::mm", 90.0, 8.0), blocking(60.0, 12.0)])
-    assert "beside" not in code.facts
+    assert not code.is_beside
     assert gain_us(Claim("ranks_missing", "3", 8, "count")) == 0.0

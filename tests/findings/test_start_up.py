@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.findings.finding import Claim
-from htagraph.findings.start_up import NOTES, START_UP, start_up_note, start_up_text
+from htagraph.findings.start_up import NOTES, START_UP, StartUpClaim, start_up_note, start_up_text
 from tests.findings.claims_by_hand import gained
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
@@ -71,13 +70,25 @@ def test_every_report_names_the_same_start_up() -> None:
 
 
 def test_start_up_beside_the_path_has_no_share_of_it() -> None:
-    claim = Claim("start_up", "a", 0.0, "percent", gain=gained(0.0, 0.0), facts={"text": "3.00 ms (a)", "path_us": 9e3})
+    claim = StartUpClaim(
+        "start_up",
+        "a",
+        0.0,
+        "percent",
+        gain=gained(0.0, 0.0),
+        text="3.00 ms (a)",
+        mostly="a",
+        longest_us=3e3,
+        path_us=9e3,
+    )
     assert START_UP.whole(claim) == "Start-up takes 3.00 ms (a)."
 
 
 def test_start_up_beside_the_path_and_on_it_are_two_figures() -> None:
-    facts = {"text": "4.29 s (a)", "path_us": 5.3e6}
-    claim = Claim("start_up", "a", 73.8, "percent", gain=gained(3.91e6, 73.8), facts=facts)
+    gain = gained(3.91e6, 73.8)
+    claim = StartUpClaim(
+        "start_up", "a", 73.8, "percent", gain=gain, text="4.29 s (a)", mostly="a", longest_us=4.29e6, path_us=5.3e6
+    )
     assert START_UP.whole(claim) == (
         "Start-up takes 4.29 s (a); 74 % of the critical path of 5.30 s is start-up, 3.91 s."
     )

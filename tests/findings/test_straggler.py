@@ -7,26 +7,20 @@ from pathlib import Path
 
 import htagraph as hg
 from htagraph.findings.change import usual_us
-from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
-from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, graph_of
 
 
 def test_the_straggler_is_named_with_its_cause() -> None:
-    facts = {
-        "total_us": 500.0,
-        "cause": "host",
-        "cause_name": "aten::mm",
-    }
-    claim = Claim("straggler", "1", 90.0, "percent", facts=facts)
+    claim = StragglerClaim("straggler", "1", 90.0, "percent", total_us=500.0, cause="host", cause_name="aten::mm")
     assert STRAGGLER.whole(claim) == (
         "Rank 1 makes the others wait: 90 % of 500.0 µs in collectives (over all ranks); its host code takes longer, "
         "mainly aten::mm."
     )
     assert STRAGGLER.advice(claim) == "Compare rank 1 with its peers: the cores of its process, and what only it does."
-    extra = replace(claim, facts=facts | {"cause": "alone", "cause_name": "aten::mm in log"})
+    extra = replace(claim, cause="alone", cause_name="aten::mm in log")
     assert "it does more work than any other rank, mainly aten::mm in log." in STRAGGLER.whole(extra)
     assert STRAGGLER.advice(extra).startswith("Ask why rank 1 does aten::mm in log more often than others:")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
-from htagraph.findings.uneven_steps import UNEVEN_STEPS, step_text
+from htagraph.findings.uneven_steps import UNEVEN_STEPS, LongReason, StepTimes, UnevenStepsClaim, step_text
 from tests.strategies import OTHER, Json, annotation, load, op, step
 
 
@@ -70,17 +69,14 @@ def test_a_long_step_is_compared_with_those_that_do_the_same() -> None:
     """Steps 1, 3 and 5 evaluate. Step 3 takes 1.5 times as long, and 2.3 times the median, which no step does."""
     assert UNEVEN_STEPS.when(Results(load(taking_turns(80, 300, 90, 450, 80, 300)))) == []
     (claim,) = UNEVEN_STEPS.when(Results(load(taking_turns(80, 300, 90, 1350, 80, 300))))
-    assert claim.facts["more_us"] == 1350 - 300
+    assert isinstance(claim, UnevenStepsClaim)
+    assert isinstance(claim.how, LongReason)
+    assert claim.how.more_us == 1350 - 300
 
 
 def test_many_odd_steps_are_counted() -> None:
-    facts = {
-        "odd": (1, 2, 3, 4, 5),
-        "low_us": 1000.0,
-        "high_us": 2000.0,
-        "usual_us": 100.0,
-    }
-    text = UNEVEN_STEPS.whole(Claim("uneven_steps", "", 5, "count", facts=facts))
+    times = StepTimes(low_us=1000.0, high_us=2000.0, usual_us=100.0)
+    text = UNEVEN_STEPS.whole(UnevenStepsClaim("uneven_steps", "", 5, "count", odd=(1, 2, 3, 4, 5), how=times))
     assert text.startswith("5 steps take 1.00 ms to 2.00 ms, the others about 100.0 µs")
     assert text.endswith("figures per step are of the others.")
 

@@ -13,7 +13,7 @@ import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers
 from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
-from htagraph.findings.waiting import WAITING, waits_evidence
+from htagraph.findings.waiting import WAITING, WaitingClaim, waits_evidence
 from htagraph.queries.straggler import Difference
 from tests.reach import DATA, graph_of
 from tests.strategies import load
@@ -32,29 +32,28 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
     (claim,) = WAITING.when(results)
     assert (claim.says, claim.about) == ("waiting", said)
     why = "rank 1, slower than its peers by 30.0 ms a step, explains" if said else "rank 0 comes last in 9 of 10 coll"
-    assert claim.facts["why"].startswith(why)
+    assert isinstance(claim, WaitingClaim)
+    assert claim.why.startswith(why)
 
 
 @pytest.mark.parametrize(
-    ("about", "facts", "words"),
+    ("about", "more", "words"),
     [
         ("", {}, "; nobody is slow"),
-        ("", {"charged": {2: 78.4}, "few_steps": True}, ", mostly for rank 2 (78 %); nobody is slow"),
+        ("", {"charged": {2: 78.4}, "has_few_steps": True}, ", mostly for rank 2 (78 %); nobody is slow"),
         (
             "",
             {"charged": {3: 60.0}, "uneven": Difference("embedding_bag", 125.0, 72.0, 9, 9, 20.0)},
             " embedding_bag takes 125.0 µs on rank 3, against 72.0 µs at most on others.",
         ),
-        ("", {"nobody": {"recordings begin late": 315.0}}, "; 63 % cannot be blamed: recordings begin late"),
+        ("", {"nobody_us": {"recordings begin late": 315.0}}, "; 63 % cannot be blamed: recordings begin late"),
         ("0", {"serves": 0, "does": "update"}, ": rank 0 does work that no other does (update), and they wait"),
     ],
 )
-def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
-    known = {"charged": {}, "few_steps": False, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}}
-    known |= {"staged": False, "ranks": []}
-    claim = Claim("waiting", about, 500.0, "us", facts=known | {"uneven": None} | facts)
+def test_waiting_without_a_straggler_says_what_is_known(about: str, more: dict[str, Any], words: str) -> None:
+    claim = WaitingClaim("waiting", about, 500.0, "us", why="nobody is slow", **more)
     assert words in WAITING.whole(claim)
-    assert ("Record 5 steps" in WAITING.advice(claim)) == facts.get("few_steps", False)
+    assert ("Record 5 steps" in WAITING.advice(claim)) == more.get("has_few_steps", False)
 
 
 def test_waiting_that_nobody_can_be_blamed_for_is_a_bar_of_its_own() -> None:

@@ -53,7 +53,7 @@ def share_after(text: str, words: str) -> float:
 
 
 def test_k01_overlaps_of_a_clocks_grain_are_an_order(run: Run) -> None:
-    text = printed(run, "summary", "K01")
+    text = printed(run, "summary", "K01", "--full")
     assert share_after(text, "Bound by computation:") >= 99
     assert "without it a step takes 29.9 ms less" in text
     assert "unexplained" not in text
@@ -65,23 +65,24 @@ def test_k01_overlaps_of_a_clocks_grain_are_an_order(run: Run) -> None:
 
 
 def test_k02_a_cold_start_is_named_on_both_ranks(run: Run) -> None:
-    text = printed(run, "summary", "K02")
+    text = printed(run, "summary", "K02", "--full")
     assert "cudaFree 14.6 ms" in text
     assert "first launches of 3 kernels 33.0 ms" in text
     assert share_after(text, "Start-up is") >= 85
+    assert "85 % of its time is start-up: record after a warm-up" in first_line(text)
     assert "expandable_segments" not in text
 
 
 def test_k03_one_flush_of_the_allocator_is_named(run: Run) -> None:
-    text = printed(run, "summary", "K03")
+    text = printed(run, "summary", "K03", "--full")
     assert first_line(text).startswith("Use less memory")
-    assert "saves 39.6 ms" in first_line(text)
+    assert "39.6 ms less" in first_line(text)
     assert "The allocator ran out of its cache and flushed it" in text
     assert "6.44 GB of them given back" in text
 
 
 def test_k04_launches_without_kernels_give_no_verdict(run: Run) -> None:
-    text = printed(run, "summary", "K04")
+    text = printed(run, "summary", "K04", "--full")
     assert first_line(text).startswith("Record again")
     assert "300 of 300 launch calls have no kernel or copy in the file" in text
     assert "45.0 ms of 57.1 ms" in text
@@ -157,6 +158,20 @@ def test_k15_two_devices_of_one_process_are_two(run: Run) -> None:
     text = printed(run, "summary", "K15")
     assert "devices busy 48 %" in text
     assert re.findall(r"device (\d) 8,263 4,000 \(48 %\)", text) == ["0", "1"]
+
+
+def test_k06_no_share_is_more_than_the_whole(run: Run) -> None:
+    for options in ((), ("--full",)):
+        text = printed(run, "summary", "K06", *options)
+        shares = [float(share) for share in re.findall(r"([\d.]+) %", text)]
+        assert max(shares) <= 100
+    assert "35 % of the path" not in text
+
+
+def test_k16_a_gain_that_may_be_nothing_is_not_first(run: Run) -> None:
+    text = printed(run, "summary", "K16")
+    assert first_line(text) == "Record with with_stack=True, to see what the host does."
+    assert share_after(text, "most of it without any event:") == 54
 
 
 def test_k17_a_cut_duration_leads_nothing(run: Run) -> None:

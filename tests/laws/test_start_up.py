@@ -13,10 +13,10 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
-from htagraph.findings.finding import gain_in
+from htagraph.findings.finding import claims_that_are, gain_in
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
-from htagraph.findings.start_up import NOTES, START_UP, start_up_text
+from htagraph.findings.start_up import NOTES, START_UP, StartUpClaim, start_up_text
 from htagraph.findings.verbs.gains import CONCLUSIONS
 from htagraph.findings.verdict import claims_of
 from htagraph.output.report import CONTENTS, Report
@@ -247,13 +247,13 @@ def test_all_reports_of_a_recorded_start_name_one_time(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in REAL if path.name.startswith(STARTED)], ids=label)
 def test_the_share_of_start_up_is_that_of_the_times_beside_it(path: Path) -> None:
-    claims = [claim for claim in claims_of(Results(graph_of(path)), [START_UP])]
+    claims = claims_that_are(StartUpClaim, claims_of(Results(graph_of(path)), [START_UP]))
     for claim in claims:
         said = START_UP.whole(claim)
         part_us = gain_in(claim).value_us
         if not part_us:
             continue
-        assert claim.figure == pytest.approx(100 * part_us / claim.facts["path_us"])
+        assert claim.figure == pytest.approx(100 * part_us / claim.path_us)
         assert said.endswith(f"is start-up, {time_text(part_us)}.") or f": {time_text(part_us)} " in said
 
 

@@ -17,6 +17,7 @@ from htagraph.graph.measures.earlier_work import waits_for_earlier_work
 from htagraph.graph.measures.steps import cadence_of, usual_step_ns
 from htagraph.output.reports.changes import what_if_report
 from htagraph.output.reports.device_time import idle_report
+from htagraph.output.reports.ranks import critical_path_report, opportunities_report
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial
 from htagraph.whatif.changes.infinite_gpu import infinite_gpu
@@ -95,3 +96,27 @@ def test_what_if_has_the_interval_of_findings_and_tells_none_beside_the_saving(p
     assert (row["gain_us"], row["gain_low_us"], row["gain_high_us"]) == (gain.value_us, gain.low_us, gain.high_us)
     (times,) = [sentence for sentence in report.sentences if sentence.startswith("The job would")]
     assert not any("saves" in sentence for sentence in report.sentences) or "90 %" not in times
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_no_share_is_more_than_its_whole_and_no_figure_is_outside_its_interval(path: Path) -> None:
+    summary = hg.summarize(graph_of(path))
+    said = " ".join([*summary.verdict, *(line.text for line in summary.head.lines)])
+    assert all(float(share.replace(",", "")) <= 100 for share in re.findall(r"([\d.,]+) %", said)), said
+    for claim in summary.claims:
+        assert claim.unit != "percent" or 0 <= claim.figure <= 100
+        low, high = claim.interval or (claim.figure, claim.figure)
+        assert low <= claim.figure <= high
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_the_bound_is_one_in_summary_critical_path_and_plan(path: Path) -> None:
+    graph = graph_of(path)
+    summary = hg.summarize(graph)
+    bounds = [claim.about for claim in summary.claims if claim.says == "bound"]
+    assert bounds == [Results(graph).bound.cause][: len(bounds)]
+    for report in (critical_path_report(hg.critical_path(graph), ["x"]), opportunities_report(graph, ["x"])):
+        said = " ".join(report.sentences)
+        whole = " ".join(summary.verdict)
+        for words in re.findall(r"(?i)bound by ([a-z ]+):", said):
+            assert f"ound by {words}:" in whole

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
+from htagraph.findings.blocking import BlockingClaim
+from htagraph.findings.finding import claims_that_are
 from htagraph.queries.host_time import host_pauses, late_reason, longest_blocking
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, runtime
@@ -145,9 +147,9 @@ def test_calls_that_never_wait_or_whose_work_is_over_do_not_count() -> None:
 
 def test_a_summary_says_it_only_where_it_gains() -> None:
     graph = load(waiting(operator=True, python_us=80))
-    (claim,) = [claim for claim in hg.summarize(graph).claims if claim.says == "blocking"]
+    (claim,) = claims_that_are(BlockingClaim, hg.summarize(graph).claims)
     assert claim.figure == hg.what_if(graph).remove_sync(op="aten::item").run().saved_ns / 1000
-    assert claim.facts["target"] == "op=aten::item"
+    assert claim.target == "op=aten::item"
     last = load([launch(0, 1, 1), kernel(COMPUTE, 5, 100, 1), runtime("cudaStreamSynchronize", 20, 90, 2)])
     assert not [claim for claim in hg.summarize(last).claims if claim.says == "blocking"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,13 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["CAUSES", "KERNEL_PAUSE_US", "Pauses", "device_pauses_of", "stream_pauses_of"]
+__all__ = ["CAUSES", "KERNEL_PAUSE_US", "IdleCause", "Pauses", "device_pauses_of", "stream_pauses_of"]
 
 _OF_DEVICES = 2
 """Numbers that identify a whole device: its rank and its number; a stream has its own as well."""
-CAUSES = ("host_wait", "kernel_wait", "other")
+IdleCause: TypeAlias = Literal["host_wait", "kernel_wait", "other"]
+"""Why a device is idle: it waits for the host, pauses between queued kernels, or waits for something else."""
+CAUSES: Final[tuple[IdleCause, ...]] = get_args(IdleCause)
 KERNEL_PAUSE_US = LIMITS.queued_ns / 1000
 """The longest pause between two queued kernels that counts as `kernel_wait`, µs.
 

@@ -9,7 +9,7 @@ as that of its last member: a sender may only hand over the data) and excess (th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Waits", "bus_factor", "damaged_ranks", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices",
+    "Damage", "Waits", "bus_factor", "damaged_ranks", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices",
     "waits_of",
 ]  # fmt: skip
 
@@ -192,9 +192,18 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
     return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
 
 
+class Damage(NamedTuple):
+    """A recording lacks a part of the work of its rank."""
+
+    how: Literal["cut", "lost", "work"]
+    """How: the file ends early, events were dropped, or launches have no device work."""
+    share: float
+    """The share that is missing; NaN if unknown."""
+
+
 @once
-def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
-    """Return the ranks whose recording lacks what they did, how, and the share that is missing (NaN if unknown).
+def damaged_ranks(graph: DependencyGraph) -> dict[int, Damage]:
+    """Return the ranks whose recording lacks what they did, how, and the share that is missing.
 
     The file ends early (``cut``), events were dropped (``lost``), or launches have no device work (``work``), far more
     than on another rank: what it did is unknown.
@@ -202,7 +211,7 @@ def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
     acts, lost, cut = graph.activities, dict.fromkeys(graph.ranks, 0), {}
     for issue in graph.issues:
         if issue.what in _CUT and _ALL_READ not in issue.detail:
-            cut[issue.rank] = "cut", float("nan")
+            cut[issue.rank] = Damage("cut", float("nan"))
         elif issue.what in _DROPPED and issue.rank in lost:
             lost[issue.rank] += issue.count
     events = {rank: sum(trace.counts.values()) + lost.get(rank, 0) for rank, trace in graph.traces.items()}
@@ -212,8 +221,8 @@ def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
     places = [acts.of_rank(rank) for rank in graph.ranks]
     idle = [float(alone[own].sum() / max(launches[own].sum(), 1)) for own in places]
     beyond = min(idle, default=0.0) + (1 - LIMITS.nearly_all)
-    work = {rank: ("work", each) for rank, each in zip(graph.ranks, idle, strict=True) if each > beyond}
-    return work | {rank: ("lost", each) for rank, each in share.items() if each > LIMITS.small} | cut
+    work = {rank: Damage("work", each) for rank, each in zip(graph.ranks, idle, strict=True) if each > beyond}
+    return work | {rank: Damage("lost", each) for rank, each in share.items() if each > LIMITS.small} | cut
 
 
 @once

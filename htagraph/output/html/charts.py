@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from htagraph.findings.finding import Bar, BarPart, Chart
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.html.page import NOTHING, Html, element, join
 
-__all__ = ["change_text", "curve", "drawn", "stacked", "waterfall"]
+__all__ = ["change_text", "curve", "drawn", "legend", "stacked", "waterfall"]
 
 _WIDE = 1000.0
 """Units from one side of a chart to the other; a browser stretches them to the pixels that there are."""
@@ -171,7 +171,12 @@ def _picture(rows: Sequence[_Row]) -> Html:
 
 def _legend(parts: Sequence[BarPart]) -> Html:
     """Return a legend of the parts that occur."""
-    keys = dict.fromkeys((part.word, part.color) for part in parts if part.value > 0)
+    return legend([(part.word, part.color) for part in parts if part.value > 0])
+
+
+def legend(colors: Iterable[tuple[str, str]]) -> Html:
+    """Return a legend of words, each with the name of its color; a word that comes again stands there once."""
+    keys = dict.fromkeys(colors)
     square = {"width": 10, "height": 10}
     return element("div", *(
         element("span", element(

@@ -24,6 +24,7 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import short_name
 from htagraph.findings.change import PredictedChange
+from htagraph.findings.changes import ProposedChange
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place
 from htagraph.findings.incomplete import is_judged
@@ -37,6 +38,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import change_text, curve, drawn, stacked, waterfall
 from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, page, table_of
 from htagraph.output.html.samples import samples_section
+from htagraph.output.html.step_picture import step_picture
 from htagraph.output.html.timeline import MOST_SLICES, PageTimeline, timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.report import wording_of
@@ -341,20 +343,32 @@ class PageResults(Results):
 def findings_section(results: PageResults) -> Section:
     """Return the first thing to do, and the conclusions of the job's summary, with evidence."""
     parts = [_shown(results, finding, claims) for finding, claims in stated(results.summary.claims)]
-    return Section("findings", "Findings", element("div", *_first(results), *parts))
+    return Section("findings", "Findings", element("div", _head(results), *parts))
 
 
-def _first(results: PageResults) -> Iterator[Html]:
-    """Yield the first thing to do: the head of the list of changes, with the command that predicts it."""
+def _head(results: PageResults) -> Html:
+    """Return the head of the summary, with the command that predicts the first change."""
+    parts = list[Html]()
+    for line in results.summary.head.lines:
+        label = element("b", f"{line.label}: ") if line.label else NOTHING
+        parts.append(element("p", label, line.sentence))
     first = results.summary.changes.first
-    if first is None:
-        return
-    (text,) = said_for(results.graph.traces.values(), [first.text])
-    parts: list[Html] = [element("p", element("b", "First: "), text)]
-    if first.change is not None:
+    if first is not None and first.change is not None:
         command = element("code", first.change.command(results.words))
         parts.append(element("p", element("span", "Try ", command), class_="try"))
-    yield element("div", *parts, class_="finding first")
+    place = _place_of(results, first)
+    return element("div", *parts, step_picture(results, place, results.address(place)), class_="finding first")
+
+
+def _place_of(results: PageResults, first: ProposedChange | None) -> Place | None:
+    """Return where the cause of the first change is in the timeline; without one, where the first finding is."""
+    places = list[Place]()
+    for finding, claims in stated(results.summary.claims):
+        is_first = first is None or (finding.name == first.finding and claims[0].about == first.about)
+        if is_first:
+            place = evidence_of(results, finding, claims).place
+            places += [place] if place else []
+    return next(iter(places), None)
 
 
 def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Evidence:
@@ -393,7 +407,7 @@ def _tries(results: PageResults, evidence: Evidence, change: PredictedChange | N
         verb, *options = command
         yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))
     if command[:1] == ("what-if",):  # the panel's script shows the link if there is such a slider
-        words = json.dumps([*command[1].split("=", 1), *command[2:]])
+        words = json.dumps(command[1:])
         yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
     if evidence.place:
         yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))
@@ -450,7 +464,8 @@ def _predictions(results: PageResults) -> list[Section]:
     graph = results.graph
     if not is_judged(graph):
         return []
-    panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
+    summary = results.summary
+    panel = what_if_section(graph, results.words, summary.tables["opportunities"], summary.changes)
     return [panel, plan_section(results), capacity_section(results)]
 
 

@@ -7,7 +7,7 @@ one weight per class of time, so that it predicts what ``hg.what_if`` does for a
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,17 +17,18 @@ import pandas as pd
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.names import readable_name
+from htagraph.findings.change import scenario_of
+from htagraph.findings.changes import ProposedChange
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends
 from htagraph.output.html.page import Html, Section, element, json_bytes
-from htagraph.queries.host_time import longest_blocking
 from htagraph.queries.skeleton import MatchedMembers, Skeleton, contract
 from htagraph.queries.weights import State, initial, own_time
 from htagraph.whatif.candidates import Baseline, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import CONSTANTS
-from htagraph.whatif.options import CHANGES, criteria, criteria_text
+from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.run_spread import run_spread
 from htagraph.whatif.scenario import what_if
@@ -82,6 +83,9 @@ _DEFINITIONS = (
 _MOST_NAMED = 6
 """How many kernels, operators, calls and phases have a slider, those that gain most. Chosen: with the classes they fill
 one screen. Doubled, the panel takes twice the place, and up to twice the bytes."""
+_MOST_PROPOSED = 5
+"""Proposed changes that the job may start from. Chosen: the panel shows them in two rows. Doubled, the page takes up to
+twice the bytes."""
 _FAMILIES = (
     ("All kernels", "computation", {"kind": "computation"}),
     ("GEMM kernels", "", {"kind": "computation", "name": "*gemm*"}),
@@ -104,8 +108,20 @@ _STARTS = (
 """What the job may start from: in words, as an option of ``htagraph what-if``, and the value of that."""
 
 
-def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities: pd.DataFrame) -> Section:
-    """Return the section of the what-if panel; `inputs` read the job, and targets of `opportunities` have sliders."""
+def what_if_section(
+    graph: DependencyGraph,
+    inputs: Sequence[str],
+    opportunities: pd.DataFrame,
+    proposed: Iterable[ProposedChange] = (),
+) -> Section:
+    """Return the section of the what-if panel.
+
+    Args:
+        graph: the job.
+        inputs: the words of a command line that read the job.
+        opportunities: the table whose targets have sliders.
+        proposed: the list of changes that the panel can start from.
+    """
     outcome = what_if(graph).run()
     levers = sliders(graph, opportunities)
     if not levers or outcome.baseline_ns <= 0:
@@ -118,7 +134,7 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
     left_out = [f"{plural(dropped, 'slider')} left out, to keep the page small."] if dropped else []
     jobs: list[dict[str, Any]] = []
     data = bytearray()
-    for start in starts(graph):
+    for start in starts(graph, proposed):
         readings, missing = _readings(graph, start.state, levers) if start.option else recorded
         found = _different(readings)
         if not found or (start.option and len(data) + sum(len(each) for _, _, each in found) > 2 * _MOST_BYTES):
@@ -320,23 +336,32 @@ def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]
     return chosen
 
 
-def starts(graph: DependencyGraph) -> Iterator[Start]:
-    """Yield the job as recorded, and with each change that changes its makespan."""
-    job = what_if(graph)
-    yield Start("As recorded", (), job.state)
-    place = longest_blocking(graph)  # where the host waits longest for its device
-    changes = list(_STARTS)
-    if place is not None:
-        name = f"The host does not wait for its device in {shortened(place.name, _MOST_LETTERS)}"
-        changes.insert(0, (name, "remove-sync", criteria_text(place.criteria)))
-    for name, option, value in changes:
+def starts(graph: DependencyGraph, proposed: Iterable[ProposedChange] = ()) -> Iterator[Start]:
+    """Yield the job as recorded, then with each proposed change of which a way is known, then with the usual changes.
+
+    A change that leaves the makespan as it is has no start.
+
+    Args:
+        graph: the job.
+        proposed: the list of changes, the first thing to do first.
+    """
+    yield Start("As recorded", (), what_if(graph).state)
+    known = [row for row in proposed if row.is_known and row.options][:_MOST_PROPOSED]
+    named = {row.options: shortened(row.change.title, _MOST_LETTERS) for row in known if row.change}
+    usual = {_options_of(option, value): name for name, option, value in _STARTS}
+    for options, name in (named | {options: usual[options] for options in usual if options not in named}).items():
         try:
-            scenario = CHANGES[option].read(value).apply(job)
+            scenario = scenario_of(graph, options)
             outcome = scenario.run()
         except HtagraphError:  # the job has nothing that this changes
             continue
         if abs(outcome.saved_ns) > 0.001 * outcome.baseline_ns:  # less is no digit that the panel shows
-            yield Start(name, (f"--{option}", value) if value else (f"--{option}",), scenario.state)
+            yield Start(name, options, scenario.state)
+
+
+def _options_of(option: str, value: str) -> tuple[str, ...]:
+    """Return the words of the command line for an option with a value, or without one."""
+    return (f"--{option}", value) if value else (f"--{option}",)
 
 
 def _rank_and_loader(baseline: Baseline) -> Iterator[Slider]:

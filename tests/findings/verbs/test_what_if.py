@@ -6,14 +6,14 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.findings.verbs.what_if import sentences, sweep_sentences
-from htagraph.queries.path_segments import Bound
+from htagraph.queries.path_segments import Batches, Bound
 from tests.reach import DATA, graph_of
 from tests.strategies import load, op
 
 
 def bound(cause: str) -> Bound:
     share = {cause: 80.0}
-    return Bound(cause, share, share, ranks={0: 100.0}, by_workers=False, batches=(0, 0), unexplained={})
+    return Bound(cause, share, share, ranks={0: 100.0}, by_workers=False, batches=Batches(0, 0), unexplained={})
 
 
 def test_slower_and_faster_are_told_apart() -> None:

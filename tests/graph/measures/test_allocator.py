@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import htagraph as hg
+from htagraph.findings.finding import claims_that_are
+from htagraph.findings.remedy import RemedyClaim
 from htagraph.graph.measures.allocator import allocator_calls, recorded_flushes
 from tests.damage import kineto_text
 from tests.strategies import BASE_NS, Json, kernel, launch, load, op, runtime, write
@@ -105,8 +107,8 @@ def test_frees_of_a_library_that_makes_its_handle_are_no_flush() -> None:
 
 def test_the_verdict_says_what_was_flushed_first(tmp_path: Any) -> None:
     graph = of_device(flush(before=46 * GB, after=45 * GB), tmp_path)
-    (claim,) = [claim for claim in hg.summarize(graph).claims if claim.says == "remedy"]
-    assert claim.facts["text"] == (
+    (claim,) = claims_that_are(RemedyClaim, hg.summarize(graph).claims)
+    assert claim.text == (
         "The allocator ran out of its cache and flushed it (46.00 GB held, 6.00 GB of them given back): its calls take "
         "39.0 ms"
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
+from htagraph.findings.change import scenario_of
 from htagraph.output.html.page import Section, page, script_of
 from htagraph.output.html.what_if_panel import SCRIPTS, sliders, starts, what_if_section
 from htagraph.whatif.options import CHANGES
@@ -155,12 +156,18 @@ def test_no_two_sliders_are_the_same_time_and_no_work_has_none() -> None:
 
 def test_a_start_is_what_its_option_makes() -> None:
     graph = graph_of(DATA / "demo")
-    first, *others = starts(graph)
+    first, *others = starts(graph, hg.changes(graph))
     assert first.option == ()
-    assert others
     assert ("--free-dataloader",) in [each.option for each in others]
-    assert ("--remove-sync", "op=aten::item") in [each.option for each in others]  # where the host waits longest
+    assert ("--remove-sync=op=aten::item",) in [each.option for each in others]  # where the host waits longest
     for start in others:
-        option, value = (*start.option, "")[:2]
-        expected = CHANGES[option.removeprefix("--")].read(value).apply(hg.what_if(graph))
+        expected = scenario_of(graph, start.option)
         assert (start.state.lag == expected.state.lag).all()
+
+
+def test_the_starts_are_the_list_of_changes_and_then_the_usual_ones() -> None:
+    graph = graph_of(DATA / "demo")
+    known = [row.options for row in hg.changes(graph) if row.is_known and row.options]
+    _, *others = starts(graph, hg.changes(graph))
+    assert [start.option for start in others][: len(known)] == known[:5]
+    assert len({start.option for start in others}) == len(others)

@@ -194,10 +194,11 @@ function leverOf(row, number, { name }, changed) {
 /** Show the links of findings whose change the panel has, a slider or what the job starts from: that alone is tried. */
 function offerTrials(panel, root, moves) {
   for (const link of document.querySelectorAll("a.trial")) {
-    const [option, value = ""] = JSON.parse(link.dataset.trial);
+    const words = JSON.parse(link.dataset.trial);
+    const [option, value = ""] = words;
     const [which, factor] = value.split(/:(?=[\d.]+$)/);
     const lever = panel.classes.findIndex(({ option: [own, criteria] }) => own === option && criteria === `${which}:`);
-    const start = panel.jobs.findIndex((job) => job.option.length && job.option.join(" ") === `${option} ${value}`.trim());
+    const start = panel.jobs.findIndex((job) => job.option.length && job.option.join(" ") === words.join(" "));
     if ((lever < 0 || factor === undefined) && start < 0) continue;
     link.hidden = false;
     link.addEventListener("click", (event) => {

@@ -1,0 +1,88 @@
+"""Whether the head of a summary is short, says each number once, and begins with the head of the list of changes."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import htagraph as hg
+from htagraph.findings.changes import ranked
+from htagraph.findings.finding import Claim
+from htagraph.findings.head import MOST_NUMBERS, MOST_WORDS, Head, head_of, numbers_in, times_in, words_in
+from htagraph.findings.ranks_missing import RanksMissingClaim
+from tests.findings.claims_by_hand import blocking, bound, gain
+from tests.reach import DATASETS, LARGE_BYTES, REAL, REPOSITORY, SHARED, graph_of, label
+
+RECORDINGS = sorted((SHARED.parent / "cases" / "recordings").glob("*.json.gz"))
+JOBS = [*DATASETS, *(path for path in [*REAL, *RECORDINGS] if path.stat().st_size < LARGE_BYTES)]
+
+
+def name_of(path: Path) -> str:
+    return path.name if path in RECORDINGS else label(path)
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_the_head_has_ninety_words_and_ten_numbers_and_each_time_once(path: Path) -> None:
+    summary = hg.summarize(graph_of(path))
+    text = str(summary)
+    times = times_in(text)
+    assert words_in(text) <= MOST_WORDS, text
+    assert len(numbers_in(text)) <= MOST_NUMBERS, text
+    assert len(set(times)) == len(times), text
+    assert summary.to_dict()["results"]["head"] == text.splitlines()
+
+
+@pytest.mark.parametrize("path", JOBS, ids=name_of)
+def test_the_head_begins_with_the_first_change(path: Path) -> None:
+    summary = hg.summarize(graph_of(path))
+    first = summary.changes.first
+    if first is not None and summary.head.first:
+        said = summary.to_dict()["results"]["first"]["text"]
+        assert summary.head.first in (said, summary.head.worded(lambda texts: texts).first)
+        assert summary.head.lines[0].label == "First"
+
+
+@pytest.mark.parametrize("job", ["demo", "gloo_ddp"])
+def test_on_recorded_jobs_the_head_has_a_reason_and_its_command_runs(job: str, run: Any) -> None:
+    path = str(REPOSITORY / "data" / job)
+    summary = hg.summarize(hg.load(path))
+    first = summary.changes.first
+    assert summary.head.why
+    assert first is not None
+    assert first.change is not None
+    assert run(*shlex.split(first.change.command([path]))[1:]).code == 0
+
+
+def test_the_reason_of_the_first_change_stands_before_the_bound() -> None:
+    claims = [bound("computation", 70.0), blocking(300.0, 30.0)]
+    head = head_of(claims, ranked(claims).rows, "1 rank, 3 steps of 2.00 ms.")
+    assert [line.label for line in head.lines] == ["First", "", "Why", "Why"]
+    assert head.why[0].startswith("The host waits for its device in ")
+    assert head.why[1].startswith("Bound by computation: 70 %")
+
+
+def test_what_is_not_known_stands_last_and_the_unexplained_gives_way() -> None:
+    claims = [
+        Claim("unexplained", "path", 12.0, "percent"),
+        RanksMissingClaim("ranks_missing", "", 8, "count", read=2, missing=(2, 3, 4, 5, 6, 7)),
+    ]
+    head = head_of(claims, (), "2 of 8 ranks, 3.39 s.")
+    assert head.lines[-1].text == "Not known: how much of communication is waiting: only 2 of 8 ranks were read."
+
+
+def test_a_reason_that_says_a_time_again_is_left_out() -> None:
+    claims = [gain("aten::mm", 1000.0, 50.0, "operator", target="op=aten::mm"), blocking(300.0, 30.0)]
+    recording = "1 rank, 1 step of 2.00 ms (1.00 ms behind earlier work)."
+    head = head_of(claims, ranked(claims).rows, recording)
+    assert "(1.00 ms" in head.recording
+    again = head_of(claims, ranked(claims).rows, f"1 rank, 1 step of 2.00 ms ({times_in(head.first)[0]} more).")
+    assert again.recording == "1 rank, 1 step of 2.00 ms."
+
+
+def test_what_only_pytorch_has_is_left_out_of_other_programs_heads() -> None:
+    head = Head("Use autocast.", "1 rank.", ("a", "b"), "c", "d")
+    without = head.worded(lambda texts: [text for text in texts if text not in ("Use autocast.", "b")])
+    assert without == Head("", "1 rank.", ("a",), "c", "d")
