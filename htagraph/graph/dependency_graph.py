@@ -52,9 +52,9 @@ _SHOWN_RANKS = 8
 class DependencyGraph:
     """The job as one DAG. Make it with `htagraph.load` or `DependencyGraph.from_frames`; it never changes.
 
-    It is a networkx graph by dispatch: ``nx.dag_longest_path(graph)`` runs on these arrays without conversion.
-    Networkx's nodes are the vertex numbers; the edge attribute ``weight`` includes gaps, so that the longest path is as
-    long as the makespan, and ``lag_ns`` is the lag alone.
+    Networkx's functions run on these arrays without conversion: ``nx.dag_longest_path(graph)``. `as_networkx` is the
+    graph with networkx's methods. Networkx's nodes are the vertex numbers; the edge attribute ``weight`` includes gaps,
+    so that the longest path is as long as the makespan, and ``lag_ns`` is the lag alone.
 
     Example:
         >>> import htagraph as hg
@@ -397,16 +397,30 @@ class DependencyGraph:
             vars(graph)["tree"] = self.tree
         return graph
 
-    def to_networkx(self) -> networkx.DiGraph:
-        """Return the graph as a `networkx.DiGraph` of Python objects; meant for small graphs.
+    def as_networkx(self) -> networkx.DiGraph:
+        """Return the graph as a read-only `networkx.DiGraph` over the same arrays; everything in networkx takes it.
 
-        Nodes are vertex numbers with ``activity``, ``name``, ``rank``, ``time_ns`` and ``gap_ns``; edges have
-        ``lag_ns``, ``kind``, ``provenance`` and ``weight``: the lag, plus the gap of the target, plus, where nothing
-        precedes the source, its time since the start of the job. The longest path is as long as the makespan.
+        Nodes are vertex numbers. The attributes of a node: ``activity``, ``moment`` (``"start"`` or ``"end"`` of the
+        activity), ``name``, ``kind``, ``rank``, ``lane``, ``step``, ``time_ns`` (on the common clock) and ``gap_ns``.
+        Those of an edge: ``lag_ns``, ``kind``, ``provenance``, ``confidence_percent``, ``binds`` (whether it decided
+        when its target came) and ``weight``: the lag, plus the gap of the target, plus, where nothing precedes the
+        source, its time since the start of the job. The longest path is as long as the makespan.
+
+        Example:
+            >>> import htagraph as hg
+            >>> view = hg.load("data/demo").as_networkx()
+            >>> len(view), view.nodes[3]["activity"], view.nodes[3]["moment"]
+            (19052, 1, 'end')
         """
-        from htagraph.graph.networkx_backend import convert_to_nx
+        from htagraph.graph.networkx_view import networkx_view
 
-        return convert_to_nx(self)
+        return networkx_view(self)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return a copy of `as_networkx` as Python objects, which may be changed; meant for small graphs."""
+        import networkx
+
+        return networkx.DiGraph(self.as_networkx())
 
     def is_directed(self) -> bool:
         """Return True: networkx asks before it dispatches."""
