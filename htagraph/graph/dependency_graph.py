@@ -25,7 +25,7 @@ from htagraph.graph.measures.own_time import own_time_of
 from htagraph.graph.measures.pauses import Pauses, device_pauses_of, stream_pauses_of
 from htagraph.graph.measures.steps import Steps, steps_of
 from htagraph.graph.measures.waits import Waits, waits_of
-from htagraph.graph.selection import Selection
+from htagraph.graph.selection import Selection, one_activity
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.kineto.events import Event
@@ -338,9 +338,7 @@ class DependencyGraph:
             SelectionError: there is no such activity, or no file recorded it.
             TraceError: the file is gone or was changed.
         """
-        if not 0 <= activity < len(self.activities):
-            msg = f"activity {activity}: this graph has activities 0 to {len(self.activities) - 1}"
-            raise SelectionError(msg)
+        activity = one_activity(self, activity)
         index, rank = int(self.activities.event[activity]), int(self.activities.rank[activity])
         if index < 0 or rank not in self.traces:
             msg = f"activity {activity} ({self.describe(activity)}) was added by the graph: no file recorded it"
@@ -348,6 +346,61 @@ class DependencyGraph:
         trace = self.traces[rank]
         event: Event = reader_of(trace).event(trace, index)
         return event
+
+    def predecessors(self, activity: int | Selection) -> pd.DataFrame:
+        """Return the dependencies of an activity: every dependency that its start or its end waited for.
+
+        Dependencies between the start and the end of one activity, or between activities of one selection, are left
+        out.
+
+        Args:
+            activity: the number of an activity, or a selection (``graph.select(…)``).
+
+        Returns:
+            One row per dependency: ``activity`` (int64), ``moment`` (str: the end of the activity, ``start`` or
+            ``end``), ``edge`` (str: a word of `EdgeKind`), ``other_activity`` (int64), ``other_moment``,
+            ``other_name``, ``other_kind`` (str), ``other_rank`` (int64), ``lag_us`` (float64: the least time between),
+            ``slack_us`` (float64: how much later the target came than this dependency alone allows), ``binds`` (bool:
+            whether the dependency decided when its target came; then the slack is the gap of the target), ``gap``
+            (str: why the target came later than all dependencies allow, a word of `GapKind`), ``provenance`` (str) and
+            ``confidence_percent`` (int64).
+
+        Raises:
+            SelectionError: the graph has no such activity.
+
+        Example:
+            >>> import htagraph as hg
+            >>> graph = hg.load("data/demo")
+            >>> kernel = graph.select(kind="kernel", rank=0)[1]
+            >>> graph.predecessors(kernel)[["moment", "edge", "other_moment", "other_kind"]].values.tolist()
+            [['start', 'stream', 'end', 'computation'], ['start', 'launch', 'start', 'launch']]
+        """
+        from htagraph.graph.dependencies import dependencies
+
+        return dependencies(self, activity, incoming=True)
+
+    def successors(self, activity: int | Selection) -> pd.DataFrame:
+        """Return the dependencies on an activity: every dependency by which others waited for its start or its end.
+
+        Args:
+            activity: the number of an activity, or a selection.
+
+        Returns:
+            One row per dependency, with the columns of `predecessors`; the target is the other activity.
+
+        Raises:
+            SelectionError: the graph has no such activity.
+
+        Example:
+            >>> import htagraph as hg
+            >>> graph = hg.load("data/demo")
+            >>> launch = graph.select(kind="launch", rank=0)[0]
+            >>> "launch" in set(graph.successors(launch)["edge"])
+            True
+        """
+        from htagraph.graph.dependencies import dependencies
+
+        return dependencies(self, activity, incoming=False)
 
     def check(self) -> None:
         """Verify the graph's invariants.
@@ -432,6 +485,7 @@ class DependencyGraph:
 
     def describe(self, activity: int) -> str:
         """Return one line that identifies an activity: name, number, rank, lane, start."""
+        activity = one_activity(self, activity)
         acts = self.activities
         start = (int(self.time[2 * activity]) - self.origin_ns) / 1000
         lane = self.lane_of(activity).label
