@@ -329,7 +329,7 @@ class DependencyGraph:
         """
         return Selection.of(self, criteria)
 
-    def event(self, activity: int) -> Event:
+    def event(self, activity: int | Selection) -> Event:
         """Return the pydantic model of an activity, with every argument that its file had.
 
         The file is read again, so it must still be there unchanged.
@@ -483,7 +483,7 @@ class DependencyGraph:
         """Return False: networkx asks before it dispatches."""
         return False
 
-    def describe(self, activity: int) -> str:
+    def describe(self, activity: int | Selection) -> str:
         """Return one line that identifies an activity: name, number, rank, lane, start."""
         activity = one_activity(self, activity)
         acts = self.activities

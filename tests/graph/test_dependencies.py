@@ -35,11 +35,12 @@ def edges_by_definition(graph: DependencyGraph, wanted: set[int]) -> list[Depend
 def edges_of_table(table: pd.DataFrame, *, incoming: bool) -> list[Dependency]:
     """Return the same of a table of predecessors or, mirrored, of successors."""
     edges = []
-    for row in table.itertuples():
-        asked = 2 * int(row.activity) + END[row.moment]
-        other = 2 * int(row.other_activity) + END[row.other_moment]
+    rows: list[dict[str, Any]] = table.to_dict("records")
+    for row in rows:
+        asked = 2 * row["activity"] + END[row["moment"]]
+        other = 2 * row["other_activity"] + END[row["other_moment"]]
         source, target = (other, asked) if incoming else (asked, other)
-        edges.append((source, target, str(row.edge), round(1000 * row.lag_us)))
+        edges.append((source, target, row["edge"], round(1000 * row["lag_us"])))
     return sorted(edges)
 
 
@@ -69,10 +70,11 @@ def test_the_dependency_that_binds_has_the_least_slack_which_is_the_gap(made: Fr
     for activity in range(len(graph.activities)):
         table = graph.predecessors(activity)
         assert (table["slack_us"] >= 0).all()
-        for row in table[table["binds"]].itertuples():
-            vertex = 2 * activity + END[row.moment]
-            assert row.slack_us == graph.gap[vertex] / 1000
-            assert row.slack_us == table.loc[table["moment"] == row.moment, "slack_us"].min()
+        binding: list[dict[str, Any]] = table[table["binds"]].to_dict("records")
+        for row in binding:
+            vertex = 2 * activity + END[row["moment"]]
+            assert row["slack_us"] == graph.gap[vertex] / 1000
+            assert row["slack_us"] == table.loc[table["moment"] == row["moment"], "slack_us"].min()
 
 
 def test_a_selection_has_the_dependencies_that_cross_its_border() -> None:
@@ -92,7 +94,8 @@ def test_a_kernel_names_its_launch_and_the_work_before_it() -> None:
     table = graph.predecessors(second[0]).set_index("edge")
     assert table.loc["launch", "other_name"] == "cudaLaunchKernel"
     assert table.loc["stream", "other_name"] == COMPUTE
-    assert table.loc["stream", ["moment", "other_moment", "other_kind"]].tolist() == ["start", "end", "computation"]
+    moments = table[["moment", "other_moment", "other_kind"]].to_dict("index")
+    assert moments["stream"] == {"moment": "start", "other_moment": "end", "other_kind": "computation"}
     assert table["confidence_percent"].eq(100).all()
     assert table["binds"].sum() == 1
 
@@ -122,4 +125,5 @@ def test_a_selection_of_another_graph_is_refused() -> None:
 
 def test_numbers_of_numpy_are_activities_too() -> None:
     graph = load([op("a", 0, 9), op("b", 10, 9)])
-    assert graph.predecessors(np.int64(1)).equals(graph.predecessors(1))
+    number: Any = np.int64(1)
+    assert graph.predecessors(number).equals(graph.predecessors(1))
