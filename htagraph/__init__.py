@@ -12,7 +12,7 @@ _imported, _listed, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the package exports
-    """Return a name of the package, imported when it is first used; an unknown one is an error that says the nearest."""
+    """Return a name of the package, imported when first used; the error of an unknown name says the nearest names."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -366,7 +366,7 @@ class DependencyGraph:
             ``confidence_percent`` (int64).
 
         Raises:
-            SelectionError: the graph has no such activity.
+            SelectionError: the activity is not in the graph.
 
         Example:
             >>> import htagraph as hg
@@ -380,7 +380,7 @@ class DependencyGraph:
         return dependencies(self, activity, incoming=True)
 
     def successors(self, activity: int | Selection) -> pd.DataFrame:
-        """Return the dependencies on an activity: every dependency by which others waited for its start or its end.
+        """Return the dependencies on an activity: every dependency by which another activity waited for it.
 
         Args:
             activity: the number of an activity, or a selection.
@@ -389,7 +389,7 @@ class DependencyGraph:
             One row per dependency, with the columns of `predecessors`; the target is the other activity.
 
         Raises:
-            SelectionError: the graph has no such activity.
+            SelectionError: the activity is not in the graph.
 
         Example:
             >>> import htagraph as hg

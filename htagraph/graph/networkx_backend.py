@@ -2,8 +2,8 @@
 
 ``nx.dag_longest_path(graph)`` lands here because `DependencyGraph` names this backend. All that networkx dispatches
 runs on the view of the graph (`networkx_view`), by the code of networkx, without a list of functions and without a
-copy. The functions below are those of which the arrays give the same result many times faster. Results are those that
-networkx gives for ``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
+copy. For the functions below, the arrays give the same result many times faster. Results are equal to the results for
+``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
 
 An edge has two lengths, both in ns. ``weight``, the default of networkx's functions, includes the time that no
 dependency explains: the longest path of the graph is a critical path, and its length is the makespan, from the first
@@ -31,23 +31,26 @@ __all__ = ["convert_from_nx", "convert_to_nx"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """Return what networkx runs for a name that it dispatches: its own function, on the views of the graphs given."""
+    """Return networkx's own function for a name that networkx dispatches; the function runs on views of the graphs."""
     if name not in dispatched:
         msg = f"networkx dispatches no function {name!r}"
         raise AttributeError(msg)
-    return partial(_on_views, dispatched[name].orig_func)
+    original = dispatched[name].orig_func
+    return partial(_on_views, original)
 
 
 def _on_views(function: Callable[..., Any], *given: Any, **options: Any) -> Any:  # noqa: ANN401 - networkx's protocol
-    """Return what a function of networkx gives for the views of the graphs among its arguments."""
-    viewed = [_viewed(each) for each in given]
-    return function(*viewed, **{name: _viewed(value) for name, value in options.items()})
+    """Return the result of a function of networkx for the views of the graphs among its arguments."""
+    viewed = [_viewed(value) for value in given]
+    keywords = {name: _viewed(value) for name, value in options.items()}
+    return function(*viewed, **keywords)
 
 
 def _viewed(value: Any) -> Any:  # noqa: ANN401 - any argument of a function of networkx
     """Return the view of a graph, the views of a list of graphs, or any other value as it is."""
-    if isinstance(value, list | tuple) and any(isinstance(each, DependencyGraph) for each in value):
-        return [convert_to_nx(each) for each in value]
+    several = isinstance(value, list | tuple)
+    if several and any(isinstance(graph, DependencyGraph) for graph in value):
+        return [convert_to_nx(graph) for graph in value]
     return convert_to_nx(value)
 
 
@@ -61,9 +64,10 @@ def topological_generations(G: DependencyGraph) -> Generator[list[int], None, No
     order = _order(G)
     level = traverse.levels(order, G.in_offsets, G.edges.source[G.in_edges])
     ordered = level[order]
-    for part in np.split(order, np.flatnonzero(np.diff(ordered)) + 1):
-        if len(part):
-            yield part.tolist()
+    cuts = np.flatnonzero(np.diff(ordered)) + 1
+    for generation in np.split(order, cuts):
+        if len(generation):
+            yield generation.tolist()
 
 
 def is_directed_acyclic_graph(G: DependencyGraph) -> bool:
@@ -115,7 +119,8 @@ def dag_longest_path_length(G: DependencyGraph, weight: str = "weight", default_
 def transitive_reduction(G: DependencyGraph) -> nx.DiGraph:
     """Return the view of the graph without the edges beside which another path leads to the same vertex."""
     redundant = traverse.redundant_edges(_order(G), G.out_offsets, G.edges.target)
-    return networkx_view(G.replace(edges=G.edges.take(~redundant)))
+    edges = G.edges.take(~redundant)
+    return networkx_view(G.replace(edges=edges))
 
 
 def convert_from_nx(graph: nx.Graph, *_: object, **__: object) -> DependencyGraph:

@@ -101,8 +101,9 @@ def call_stack(graph: DependencyGraph, activity: int | Selection) -> pd.DataFram
         >>> hg.call_stack(graph, kernel)["kind"].tolist()[-2:]
         ['launch', 'computation']
     """
+    first = one_activity(graph, activity)
     above = graph.tree.parent
-    path = [one_activity(graph, activity)]
+    path = [first]
     while above[path[-1]] >= 0:
         path.append(int(above[path[-1]]))
     frame = graph.select(activity=path).to_frame().loc[path[::-1]]

@@ -1,4 +1,4 @@
-"""Which activities, or which untraced host time, a change is about; and what is said where there are none.
+"""Which activities, or which untraced host time, a change is about; and the error where there are none.
 
 Untraced time is the Python between the activities of a thread, which no event covers where no stacks were recorded.
 """
@@ -50,7 +50,7 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     Untraced time has no activities.
 
     Raises:
-        NothingMeetsError: nothing meets the criteria; names what would.
+        NothingMeetsError: nothing meets the criteria; the error names looser criteria that match.
         SelectionError: an unknown criterion, or a value that the criterion does not accept.
     """
     graph = state.graph
@@ -59,15 +59,15 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     if kinds == {UNTRACED}:
         return chosen
     _refuse_parts_of_paths(criteria)
-    own = _meeting(graph, criteria)
-    if not own.any():
+    meeting = _meeting(graph, criteria)
+    if not meeting.any():
         raise no_match(graph, criteria)
-    chosen[:-1] = own
+    chosen[:-1] = meeting
     if criteria.get("name") is not None or criteria.get("regex") is not None:
-        further = _inside_regions(graph, own, kinds) | _frames_of_operators(graph, own)
+        further = _inside_regions(graph, meeting, kinds) | _frames_of_operators(graph, meeting)
         if further.any():
-            others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
-            chosen[:-1] |= further & _meeting(graph, others)
+            unnamed = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
+            chosen[:-1] |= further & _meeting(graph, unnamed)
     return chosen
 
 
@@ -179,8 +179,8 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
         return mask_of(graph, cast("Criteria", criteria))
     operators = named_activities(graph, op)
     meeting = operators | inside(graph, operators)
-    others = {key: value for key, value in criteria.items() if key != "op" and value is not None}
-    return meeting & mask_of(graph, cast("Criteria", others)) if others else meeting
+    further = {key: value for key, value in criteria.items() if key != "op" and value is not None}
+    return meeting & mask_of(graph, cast("Criteria", further)) if further else meeting
 
 
 def _short(name: str) -> str:
@@ -188,7 +188,7 @@ def _short(name: str) -> str:
 
 
 def _similar(glob: str, names: list[str]) -> list[str]:
-    """Return names that resemble a glob: those that contain its text, or else those with similar words."""
+    """Return names that resemble a glob: names that contain its text, or else names with similar words."""
     text = "".join(letter for letter in glob if letter not in "*?[]").lower()
     if not text:
         return []

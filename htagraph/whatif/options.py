@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple
 
 from htagraph.core.errors import nearest_words
 from htagraph.whatif import changes
-from htagraph.whatif.positional import check_keywords, of_graph, positional_options
 
 if TYPE_CHECKING:
     from htagraph.graph.selection import Selection
@@ -52,7 +51,7 @@ class ChangeMethod(Protocol[P]):
     def __call__(self, *given: P.args, **options: P.kwargs) -> Scenario: ...
 
     @overload
-    def __call__(self, which: Selection | str | float, amount: float | str = ..., /, **options: Any) -> Scenario: ...
+    def __call__(self, which: Selection | str | float, amount: float | str = ..., /, **options: object) -> Scenario: ...
 
 
 class ChangeForm(Generic[P]):
@@ -106,7 +105,9 @@ def _adding(change: Callable[..., State], read: Callable[[str], Change]) -> Call
     own = signature(change)
 
     @wraps(change)
-    def method(scenario: Scenario, /, *given: object, **options: Any) -> Scenario:
+    def method(scenario: Scenario, /, *given: object, **options: object) -> Scenario:
+        from htagraph.whatif.positional import check_keywords, of_graph, positional_options  # help needs no numpy
+
         if given:
             spoken = positional_options(change.__name__, own, read, given)
             if isinstance(spoken, Change):

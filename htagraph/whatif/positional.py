@@ -27,7 +27,7 @@ _MOST = 2
 
 def takes_criteria(signature: Signature) -> bool:
     """Return whether a change is about activities that criteria select."""
-    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    return "criteria" in signature.parameters
 
 
 def _keywords(signature: Signature) -> list[Parameter]:
@@ -57,6 +57,9 @@ def positional_options(
         ValueError: the text cannot be read.
     """
     first, *amounts = given
+    names = [parameter.name for parameter in _keywords(signature) if parameter.kind is not Parameter.KEYWORD_ONLY]
+    if names and len(given) <= len(names) and not (isinstance(first, str) and not amounts):
+        return dict(zip(names, given, strict=False))
     if len(given) > _MOST or (amounts and not isinstance(first, Selection)):
         msg = f"{name} takes a selection and a number, or one text, not {', '.join(map(shown, given))}"
         raise TypeError(msg)
@@ -104,7 +107,8 @@ def check_keywords(name: str, signature: Signature, options: Mapping[str, object
         near = "".join(nearest_words(keyword, missing) for keyword in unknown[:1])
         msg = f"{name} needs {', '.join(f'{keyword}=' for keyword in missing)}{near}"
         raise TypeError(msg)
-    if unknown and not takes_criteria(signature):
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    if unknown and not takes_any:
         takes = ", ".join(f"{keyword}=" for keyword in known) or "no keywords"
         msg = f"{name} has no {unknown[0]}=: it takes {takes}{nearest_words(unknown[0], known)}"
         raise TypeError(msg)

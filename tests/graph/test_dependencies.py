@@ -35,7 +35,7 @@ def edges_by_definition(graph: DependencyGraph, wanted: set[int]) -> list[Depend
 def edges_of_table(table: pd.DataFrame, *, incoming: bool) -> list[Dependency]:
     """Return the same of a table of predecessors or, mirrored, of successors."""
     edges = []
-    rows: list[dict[str, Any]] = table.to_dict("records")
+    rows: list[dict[Any, Any]] = table.to_dict("records")
     for row in rows:
         asked = 2 * row["activity"] + END[row["moment"]]
         other = 2 * row["other_activity"] + END[row["other_moment"]]
@@ -70,7 +70,7 @@ def test_the_dependency_that_binds_has_the_least_slack_which_is_the_gap(made: Fr
     for activity in range(len(graph.activities)):
         table = graph.predecessors(activity)
         assert (table["slack_us"] >= 0).all()
-        binding: list[dict[str, Any]] = table[table["binds"]].to_dict("records")
+        binding: list[dict[Any, Any]] = table[table["binds"]].to_dict("records")
         for row in binding:
             vertex = 2 * activity + END[row["moment"]]
             assert row["slack_us"] == graph.gap[vertex] / 1000
