@@ -1,4 +1,4 @@
-"""The dependencies of activities as a table: what an activity waited for, and what waited for the activity."""
+"""The dependencies of activities as a table: before an activity, and behind the activity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOMENTS: Final = ("start", "end")
 
 
 def dependencies(graph: DependencyGraph, activity: int | Selection, *, incoming: bool) -> pd.DataFrame:
-    """Return the dependencies between activities and all others; documented at `DependencyGraph.predecessors`.
+    """Return the dependencies between activities and all further activities; documented at `DependencyGraph.predecessors`.
 
     Args:
         graph: the job.
@@ -48,7 +48,7 @@ def dependencies(graph: DependencyGraph, activity: int | Selection, *, incoming:
         One row per dependency with the columns of `TABLE`, by activity, starts before ends.
 
     Raises:
-        SelectionError: there is no such activity, or the selection is of another graph.
+        SelectionError: the activity is not in the graph, or the selection is of another graph.
 
     Example:
         >>> import htagraph as hg
@@ -66,36 +66,37 @@ def dependencies(graph: DependencyGraph, activity: int | Selection, *, incoming:
 
 
 def _edges_outside(graph: DependencyGraph, asked: Ints, *, incoming: bool) -> Ints:
-    """Return the edges between some activities and others, by activity, starts before ends."""
+    """Return the edges that cross the border of a set of activities, by activity, starts before ends."""
     moments = np.stack((2 * asked, 2 * asked + 1), axis=1).ravel()
     offsets = graph.in_offsets if incoming else graph.out_offsets
     places = spread(offsets[moments], offsets[moments + 1])[1]
     edges = graph.in_edges[places].astype(np.int64) if incoming else places
-    others = graph.edges.source if incoming else graph.edges.target
-    return edges[~np.isin(others[edges] >> 1, asked)]
+    far_ends = graph.edges.source if incoming else graph.edges.target
+    return edges[~np.isin(far_ends[edges] >> 1, asked)]
 
 
 def _described(graph: DependencyGraph, rows: Ints, *, incoming: bool) -> pd.DataFrame:
     """Return the table of some edges, seen from their targets, or else from their sources."""
     acts = graph.activities
     edges = graph.edges.take(rows)
-    asked = edges.target if incoming else edges.source
-    other = edges.source if incoming else edges.target
-    binds = graph.binding[edges.target] == rows
+    near_end = edges.target if incoming else edges.source
+    far_end = edges.source if incoming else edges.target
+    far = far_end >> 1
     slack = graph.time[edges.target] - graph.time[edges.source] - edges.lag
-    return TABLE.frame({
-        "activity": asked >> 1,
-        "moment": texts_of(_MOMENTS, asked & 1),
+    columns = {
+        "activity": near_end >> 1,
+        "moment": texts_of(_MOMENTS, near_end & 1),
         "edge": texts_of([kind.label for kind in EdgeKind], edges.kind),
-        "other_activity": other >> 1,
-        "other_moment": texts_of(_MOMENTS, other & 1),
-        "other_name": texts_of(graph.names, acts.name[other >> 1]),
-        "other_kind": texts_of([kind.label for kind in ActivityKind], acts.kind[other >> 1]),
-        "other_rank": acts.rank[other >> 1],
+        "other_activity": far,
+        "other_moment": texts_of(_MOMENTS, far_end & 1),
+        "other_name": texts_of(graph.names, acts.name[far]),
+        "other_kind": texts_of([kind.label for kind in ActivityKind], acts.kind[far]),
+        "other_rank": acts.rank[far],
         "lag_us": edges.lag / 1000,
         "slack_us": slack / 1000,
-        "binds": binds,
+        "binds": graph.binding[edges.target] == rows,
         "gap": texts_of([kind.label for kind in GapKind], graph.gap_kind[edges.target]),
         "provenance": texts_of([way.label for way in Provenance], edges.provenance),
         "confidence_percent": edges.confidence,
-    })  # fmt: skip
+    }
+    return TABLE.frame(columns)

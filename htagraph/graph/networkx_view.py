@@ -58,7 +58,7 @@ def is_vertex(graph: DependencyGraph, node: object) -> bool:
     """Return whether an object is the number of a vertex.
 
     Raises:
-        TypeError: the object has no hash, such as a list of nodes, by which networkx tells a list from a node.
+        TypeError: the object has no hash, like a list of nodes; networkx tells lists from nodes by this error.
     """
     hash(node)
     return isinstance(node, int | np.integer) and bool(0 <= node < graph.vertex_count)
@@ -87,7 +87,7 @@ class Attributes(Mapping[str, Any]):
         return repr(self.copy())
 
     def __reduce__(self) -> tuple[Callable[..., dict[str, Any]], tuple[dict[str, Any]]]:
-        return dict, (self.copy(),)  # what copies and pickles of attributes are
+        return dict, (self.copy(),)  # copies and pickles of attributes are dicts
 
     def __setitem__(self, name: str, value: object) -> NoReturn:
         raise _unchangeable({name: value})
@@ -131,17 +131,17 @@ class AdjacencyTable(Mapping[int, "Neighbours"]):
 
     @cached_property
     def offsets(self) -> Array:
-        """Where the neighbours of each node begin in `others`."""
+        """Where the neighbours of each node begin in `neighbours`."""
         return self.graph.in_offsets if self.incoming else self.graph.out_offsets
 
     @cached_property
-    def others(self) -> Array:
+    def neighbours(self) -> Array:
         """The neighbours of all nodes, node by node, ascending."""
         edges = self.graph.edges
         return edges.source[self.graph.in_edges] if self.incoming else edges.target
 
     def edge(self, place: int) -> int:
-        """Return the number of the edge at a place in `others`."""
+        """Return the number of the edge at a place in `neighbours`."""
         return int(self.graph.in_edges[place]) if self.incoming else place
 
     def __getitem__(self, node: int) -> Neighbours:
@@ -179,7 +179,7 @@ class Neighbours(Mapping[int, Attributes]):
         return self.place(node) >= 0
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.table.others[self.begin : self.stop].tolist())
+        return iter(self.table.neighbours[self.begin : self.stop].tolist())
 
     def __len__(self) -> int:
         return self.stop - self.begin
@@ -196,9 +196,9 @@ class Neighbours(Mapping[int, Attributes]):
         if not isinstance(node, int | np.integer):
             hash(node)
             return -1
-        others = self.table.others
-        place = bisect_left(others, node, self.begin, self.stop)
-        return place if place < self.stop and others[place] == node else -1
+        neighbours = self.table.neighbours
+        place = bisect_left(neighbours, node, self.begin, self.stop)
+        return place if place < self.stop and neighbours[place] == node else -1
 
 
 class NeighbourItems(ItemsView[int, Attributes]):
@@ -214,7 +214,7 @@ class NeighbourItems(ItemsView[int, Attributes]):
 
 
 def _unchangeable(*new: object) -> nx.NetworkXError:
-    attributes = ", ".join(repr(each) for each in new if each)
+    attributes = ", ".join(repr(attribute) for attribute in new if attribute)
     msg = f"Frozen graph can't be modified by {attributes}: change a copy, graph.to_networkx()"
     return nx.NetworkXError(msg)
 

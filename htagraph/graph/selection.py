@@ -22,7 +22,7 @@ from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, Edge
 from htagraph.core.names import is_mangled, is_readable_as, readable_name
 from htagraph.core.naming import is_backward, is_gradient_ready, literal_glob, names_that
 from htagraph.graph.activities import BETWEEN
-from htagraph.graph.inside import inside
+from htagraph.graph.tree import inside
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import distinct, marked
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
-from htagraph.graph.inside import asked_at, asked_by, inside
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, Selection, mask_of, named_activities
+from htagraph.graph.tree import asked_at, asked_by, inside
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -233,7 +233,7 @@ def test_a_view_cannot_be_changed(view: nx.DiGraph, change: Callable[[nx.DiGraph
 
 def test_a_view_copies_nothing(graph: DependencyGraph) -> None:
     view = networkx_view(graph)
-    assert view.adj[0]._atlas.table.others is graph.edges.target
+    assert view.adj[0]._atlas.table.neighbours is graph.edges.target
     assert nx.is_frozen(view)
     assert not nx.is_frozen(graph.to_networkx())
 
