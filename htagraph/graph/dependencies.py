@@ -34,10 +34,14 @@ TABLE = Table(
     Col("confidence_percent", "int64"),
 )
 _MOMENTS: Final = ("start", "end")
+_EDGES: Final = [kind.label for kind in EdgeKind]
+_KINDS: Final = [kind.label for kind in ActivityKind]
+_GAPS: Final = [kind.label for kind in GapKind]
+_WAYS: Final = [way.label for way in Provenance]
 
 
 def dependencies(graph: DependencyGraph, activity: int | Selection, *, incoming: bool) -> pd.DataFrame:
-    """Return the dependencies between activities and all further activities; documented at `DependencyGraph.predecessors`.
+    """Return the dependencies across the border of some activities; documented at `DependencyGraph.predecessors`.
 
     Args:
         graph: the job.
@@ -86,17 +90,17 @@ def _described(graph: DependencyGraph, rows: Ints, *, incoming: bool) -> pd.Data
     columns = {
         "activity": near_end >> 1,
         "moment": texts_of(_MOMENTS, near_end & 1),
-        "edge": texts_of([kind.label for kind in EdgeKind], edges.kind),
+        "edge": texts_of(_EDGES, edges.kind),
         "other_activity": far,
         "other_moment": texts_of(_MOMENTS, far_end & 1),
         "other_name": texts_of(graph.names, acts.name[far]),
-        "other_kind": texts_of([kind.label for kind in ActivityKind], acts.kind[far]),
+        "other_kind": texts_of(_KINDS, acts.kind[far]),
         "other_rank": acts.rank[far],
         "lag_us": edges.lag / 1000,
         "slack_us": slack / 1000,
         "binds": graph.binding[edges.target] == rows,
-        "gap": texts_of([kind.label for kind in GapKind], graph.gap_kind[edges.target]),
-        "provenance": texts_of([way.label for way in Provenance], edges.provenance),
+        "gap": texts_of(_GAPS, graph.gap_kind[edges.target]),
+        "provenance": texts_of(_WAYS, edges.provenance),
         "confidence_percent": edges.confidence,
     }
     return TABLE.frame(columns)

@@ -100,8 +100,8 @@ def check_keywords(name: str, signature: Signature, options: Mapping[str, object
 
     Unknown criteria are left to `htagraph.graph.selection.mask_of`, which lists the criteria.
     """
-    known = [parameter.name for parameter in _keywords(signature)]
-    unknown = [keyword for keyword in options if keyword not in known]
+    keywords = [parameter.name for parameter in _keywords(signature)]
+    unknown = [keyword for keyword in options if keyword not in keywords]
     missing = [keyword for keyword in required_keywords(signature) if keyword not in options]
     if missing:
         near = "".join(nearest_words(keyword, missing) for keyword in unknown[:1])
@@ -109,8 +109,8 @@ def check_keywords(name: str, signature: Signature, options: Mapping[str, object
         raise TypeError(msg)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature.parameters.values())
     if unknown and not takes_any:
-        takes = ", ".join(f"{keyword}=" for keyword in known) or "no keywords"
-        msg = f"{name} has no {unknown[0]}=: it takes {takes}{nearest_words(unknown[0], known)}"
+        takes = ", ".join(f"{keyword}=" for keyword in keywords) or "no keywords"
+        msg = f"{name} has no {unknown[0]}=: it takes {takes}{nearest_words(unknown[0], keywords)}"
         raise TypeError(msg)
 
 
