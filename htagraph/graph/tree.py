@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up, marked, spread
 from htagraph.core.computing import once
-from htagraph.core.kinds import ADDED, COMMUNICATION, FRAMES, OPERATORS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, FRAMES, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import ancestors, depth_first, depths, nearest, outermost
 
@@ -202,7 +202,8 @@ def inside(graph: DependencyGraph, chosen: Mask) -> Mask:
         is_enclosed = nearest(graph.activities.parent, chosen, callers) >= 0
         adopted = marked(begins_outside[is_enclosed], len(chosen))
         enclosed = enclosed | adopted | graph.tree.inside(adopted)
-    return enclosed | asked_by(graph, chosen | enclosed)
+    is_caller = ~of_kinds(graph.activities.kind, ANNOTATIONS)  # a step or an annotation asks for nothing
+    return enclosed | asked_by(graph, (chosen | enclosed) & is_caller)
 
 
 @once
