@@ -86,7 +86,7 @@ def related_to(graph: DependencyGraph, operators: hg.Selection) -> set[int]:
     """Return operators, and whatever any relation puts inside: the tree, a thread's own nesting, or what asked."""
     acts, rows = graph.activities, np.arange(len(graph.activities))
     asking = asked_at(graph, rows)
-    relations = [graph.tree.parent, acts.parent, np.where(asking >= 0, graph.edges.source[asking] >> 1, -1)]
+    relations: list[Any] = [graph.tree.parent, acts.parent, np.where(asking >= 0, graph.edges.source[asking] >> 1, -1)]
     inside_of: dict[int, list[int]] = {}
     for above in relations:
         for row in np.flatnonzero(above >= 0).tolist():
