@@ -94,3 +94,6 @@ from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario
 from .whatif.scenario import sweep as sweep
 from .whatif.scenario import what_if as what_if
+
+__version__: str
+"""The installed release."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def test_every_name_stays(name: str) -> None:
 def test_a_name_that_never_was_is_an_error() -> None:
     with pytest.raises(AttributeError, match="idle_brekdown"):
         hg.idle_brekdown  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_an_unknown_name_is_an_error_that_says_the_nearest() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'idle_breakdown'"):
+        hg.idle_brekdown  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_package_says_its_release_and_lists_what_users_need() -> None:
+    assert hg.__version__ == version("htagraph")
+    assert dir(hg) == sorted({*hg.__all__, "__version__"})  # type: ignore[attr-defined]
+    assert [name for name in dir(hg) if name.startswith("_")] == ["__version__"]
 
 
 @pytest.mark.parametrize("name", ["memory", "execution_trace", "plot"])

@@ -25,7 +25,7 @@ from htagraph.graph.measures.own_time import own_time_of
 from htagraph.graph.measures.pauses import Pauses, device_pauses_of, stream_pauses_of
 from htagraph.graph.measures.steps import Steps, steps_of
 from htagraph.graph.measures.waits import Waits, waits_of
-from htagraph.graph.selection import Selection
+from htagraph.graph.selection import Selection, one_activity
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.kineto.events import Event
@@ -52,9 +52,9 @@ _SHOWN_RANKS = 8
 class DependencyGraph:
     """The job as one DAG. Make it with `htagraph.load` or `DependencyGraph.from_frames`; it never changes.
 
-    It is a networkx graph by dispatch: ``nx.dag_longest_path(graph)`` runs on these arrays without conversion.
-    Networkx's nodes are the vertex numbers; the edge attribute ``weight`` includes gaps, so that the longest path is as
-    long as the makespan, and ``lag_ns`` is the lag alone.
+    Networkx's functions run on these arrays without conversion: ``nx.dag_longest_path(graph)``. `as_networkx` is the
+    graph with networkx's methods. Networkx's nodes are the vertex numbers; the edge attribute ``weight`` includes gaps,
+    so that the longest path is as long as the makespan, and ``lag_ns`` is the lag alone.
 
     Example:
         >>> import htagraph as hg
@@ -329,7 +329,7 @@ class DependencyGraph:
         """
         return Selection.of(self, criteria)
 
-    def event(self, activity: int) -> Event:
+    def event(self, activity: int | Selection) -> Event:
         """Return the pydantic model of an activity, with every argument that its file had.
 
         The file is read again, so it must still be there unchanged.
@@ -338,9 +338,7 @@ class DependencyGraph:
             SelectionError: there is no such activity, or no file recorded it.
             TraceError: the file is gone or was changed.
         """
-        if not 0 <= activity < len(self.activities):
-            msg = f"activity {activity}: this graph has activities 0 to {len(self.activities) - 1}"
-            raise SelectionError(msg)
+        activity = one_activity(self, activity)
         index, rank = int(self.activities.event[activity]), int(self.activities.rank[activity])
         if index < 0 or rank not in self.traces:
             msg = f"activity {activity} ({self.describe(activity)}) was added by the graph: no file recorded it"
@@ -348,6 +346,61 @@ class DependencyGraph:
         trace = self.traces[rank]
         event: Event = reader_of(trace).event(trace, index)
         return event
+
+    def predecessors(self, activity: int | Selection) -> pd.DataFrame:
+        """Return the dependencies of an activity: every dependency that its start or its end waited for.
+
+        Dependencies between the start and the end of one activity, or between activities of one selection, are left
+        out.
+
+        Args:
+            activity: the number of an activity, or a selection (``graph.select(…)``).
+
+        Returns:
+            One row per dependency: ``activity`` (int64), ``moment`` (str: the end of the activity, ``start`` or
+            ``end``), ``edge`` (str: a word of `EdgeKind`), ``other_activity`` (int64), ``other_moment``,
+            ``other_name``, ``other_kind`` (str), ``other_rank`` (int64), ``lag_us`` (float64: the least time between),
+            ``slack_us`` (float64: how much later the target came than this dependency alone allows), ``binds`` (bool:
+            whether the dependency decided when its target came; then the slack is the gap of the target), ``gap``
+            (str: why the target came later than all dependencies allow, a word of `GapKind`), ``provenance`` (str) and
+            ``confidence_percent`` (int64).
+
+        Raises:
+            SelectionError: the activity is not in the graph.
+
+        Example:
+            >>> import htagraph as hg
+            >>> graph = hg.load("data/demo")
+            >>> kernel = graph.select(kind="kernel", rank=0)[1]
+            >>> graph.predecessors(kernel)[["moment", "edge", "other_moment", "other_kind"]].values.tolist()
+            [['start', 'stream', 'end', 'computation'], ['start', 'launch', 'start', 'launch']]
+        """
+        from htagraph.graph.dependencies import dependencies
+
+        return dependencies(self, activity, incoming=True)
+
+    def successors(self, activity: int | Selection) -> pd.DataFrame:
+        """Return the dependencies on an activity: every dependency by which another activity waited for it.
+
+        Args:
+            activity: the number of an activity, or a selection.
+
+        Returns:
+            One row per dependency, with the columns of `predecessors`; the target is the other activity.
+
+        Raises:
+            SelectionError: the activity is not in the graph.
+
+        Example:
+            >>> import htagraph as hg
+            >>> graph = hg.load("data/demo")
+            >>> launch = graph.select(kind="launch", rank=0)[0]
+            >>> "launch" in set(graph.successors(launch)["edge"])
+            True
+        """
+        from htagraph.graph.dependencies import dependencies
+
+        return dependencies(self, activity, incoming=False)
 
     def check(self) -> None:
         """Verify the graph's invariants.
@@ -397,16 +450,30 @@ class DependencyGraph:
             vars(graph)["tree"] = self.tree
         return graph
 
-    def to_networkx(self) -> networkx.DiGraph:
-        """Return the graph as a `networkx.DiGraph` of Python objects; meant for small graphs.
+    def as_networkx(self) -> networkx.DiGraph:
+        """Return the graph as a read-only `networkx.DiGraph` over the same arrays; everything in networkx takes it.
 
-        Nodes are vertex numbers with ``activity``, ``name``, ``rank``, ``time_ns`` and ``gap_ns``; edges have
-        ``lag_ns``, ``kind``, ``provenance`` and ``weight``: the lag, plus the gap of the target, plus, where nothing
-        precedes the source, its time since the start of the job. The longest path is as long as the makespan.
+        Nodes are vertex numbers. The attributes of a node: ``activity``, ``moment`` (``"start"`` or ``"end"`` of the
+        activity), ``name``, ``kind``, ``rank``, ``lane``, ``step``, ``time_ns`` (on the common clock) and ``gap_ns``.
+        Those of an edge: ``lag_ns``, ``kind``, ``provenance``, ``confidence_percent``, ``binds`` (whether it decided
+        when its target came) and ``weight``: the lag, plus the gap of the target, plus, where nothing precedes the
+        source, its time since the start of the job. The longest path is as long as the makespan.
+
+        Example:
+            >>> import htagraph as hg
+            >>> view = hg.load("data/demo").as_networkx()
+            >>> len(view), view.nodes[3]["activity"], view.nodes[3]["moment"]
+            (19052, 1, 'end')
         """
-        from htagraph.graph.networkx_backend import convert_to_nx
+        from htagraph.graph.networkx_view import networkx_view
 
-        return convert_to_nx(self)
+        return networkx_view(self)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return a copy of `as_networkx` as Python objects, which may be changed; meant for small graphs."""
+        import networkx
+
+        return networkx.DiGraph(self.as_networkx())
 
     def is_directed(self) -> bool:
         """Return True: networkx asks before it dispatches."""
@@ -416,8 +483,9 @@ class DependencyGraph:
         """Return False: networkx asks before it dispatches."""
         return False
 
-    def describe(self, activity: int) -> str:
+    def describe(self, activity: int | Selection) -> str:
         """Return one line that identifies an activity: name, number, rank, lane, start."""
+        activity = one_activity(self, activity)
         acts = self.activities
         start = (int(self.time[2 * activity]) - self.origin_ns) / 1000
         lane = self.lane_of(activity).label

@@ -1,7 +1,9 @@
-"""The networkx backend: networkx's DAG functions on a DependencyGraph's arrays, without conversion.
+"""The networkx backend: networkx's functions on a DependencyGraph.
 
-``nx.dag_longest_path(graph)`` lands here because `DependencyGraph` names this backend. Results are those that networkx
-gives for ``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
+``nx.dag_longest_path(graph)`` lands here because `DependencyGraph` names this backend. All that networkx dispatches
+runs on the view of the graph (`networkx_view`), by the code of networkx, without a list of functions and without a
+copy. For the functions below, the arrays give the same result many times faster. Results are equal to the results for
+``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
 
 An edge has two lengths, both in ns. ``weight``, the default of networkx's functions, includes the time that no
 dependency explains: the longest path of the graph is a critical path, and its length is the makespan, from the first
@@ -12,21 +14,44 @@ every vertex came as soon as its predecessors allow.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from networkx.utils.backends import _registered_algorithms as dispatched
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
-from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.networkx_view import edge_weights, networkx_view
 
-__all__ = [
-    "ancestors", "convert_from_nx", "convert_to_nx", "dag_longest_path", "dag_longest_path_length", "descendants",
-    "is_directed_acyclic_graph", "topological_generations", "topological_sort", "transitive_reduction",
-]  # fmt: skip
+__all__ = ["convert_from_nx", "convert_to_nx"]
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Return networkx's own function for a name that networkx dispatches; the function runs on views of the graphs."""
+    if name not in dispatched:
+        msg = f"networkx dispatches no function {name!r}"
+        raise AttributeError(msg)
+    original = dispatched[name].orig_func
+    return partial(_on_views, original)
+
+
+def _on_views(function: Callable[..., Any], *given: Any, **options: Any) -> Any:  # noqa: ANN401 - networkx's protocol
+    """Return the result of a function of networkx for the views of the graphs among its arguments."""
+    viewed = [_viewed(value) for value in given]
+    keywords = {name: _viewed(value) for name, value in options.items()}
+    return function(*viewed, **keywords)
+
+
+def _viewed(value: Any) -> Any:  # noqa: ANN401 - any argument of a function of networkx
+    """Return the view of a graph, the views of a list of graphs, or any other value as it is."""
+    several = isinstance(value, list | tuple)
+    if several and any(isinstance(graph, DependencyGraph) for graph in value):
+        return [convert_to_nx(graph) for graph in value]
+    return convert_to_nx(value)
 
 
 def topological_sort(G: DependencyGraph) -> Generator[int, None, None]:
@@ -39,9 +64,10 @@ def topological_generations(G: DependencyGraph) -> Generator[list[int], None, No
     order = _order(G)
     level = traverse.levels(order, G.in_offsets, G.edges.source[G.in_edges])
     ordered = level[order]
-    for part in np.split(order, np.flatnonzero(np.diff(ordered)) + 1):
-        if len(part):
-            yield part.tolist()
+    cuts = np.flatnonzero(np.diff(ordered)) + 1
+    for generation in np.split(order, cuts):
+        if len(generation):
+            yield generation.tolist()
 
 
 def is_directed_acyclic_graph(G: DependencyGraph) -> bool:
@@ -90,46 +116,22 @@ def dag_longest_path_length(G: DependencyGraph, weight: str = "weight", default_
     return best.max().item() if len(order) else 0
 
 
-def transitive_reduction(G: DependencyGraph) -> DependencyGraph:
-    """Return the graph without the edges beside which another path leads to the same vertex."""
+def transitive_reduction(G: DependencyGraph) -> nx.DiGraph:
+    """Return the view of the graph without the edges beside which another path leads to the same vertex."""
     redundant = traverse.redundant_edges(_order(G), G.out_offsets, G.edges.target)
-    return G.replace(edges=G.edges.take(~redundant))
+    edges = G.edges.take(~redundant)
+    return networkx_view(G.replace(edges=edges))
 
 
-def convert_from_nx(graph: Any, *args: Any, **kwargs: Any) -> DependencyGraph:  # noqa: ANN401 - networkx's protocol
+def convert_from_nx(graph: nx.Graph, *_: object, **__: object) -> DependencyGraph:
     """Refuse: a networkx graph has no times; bring frames instead."""
     msg = "a networkx graph cannot become a DependencyGraph; use DependencyGraph.from_frames(activities, dependencies)"
     raise NotImplementedError(msg)
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:  # noqa: ANN401 - networkx's protocol
-    """Return a DependencyGraph as `networkx.DiGraph`, anything else as it is."""
-    if not isinstance(result, DependencyGraph):
-        return result
-    graph = nx.DiGraph()
-    acts, edges = result.activities, result.edges
-    graph.add_nodes_from(
-        (v, {"activity": v // 2, "name": result.names[acts.name[v // 2]], "rank": int(acts.rank[v // 2]),
-             "time_ns": time, "gap_ns": gap})
-        for v, (time, gap) in enumerate(zip(result.time.tolist(), result.gap.tolist(), strict=True))
-    )  # fmt: skip
-    columns = (edges.source, edges.target, _weights(result), edges.lag, edges.kind, edges.provenance)
-    graph.add_edges_from(
-        (u, v, {"weight": weight, "lag_ns": lag, "kind": EdgeKind(kind).label, "provenance": Provenance(how).label})
-        for u, v, weight, lag, kind, how in zip(*(column.tolist() for column in columns), strict=True)
-    )
-    return graph
-
-
-def _weights(graph: DependencyGraph) -> np.ndarray:
-    """Return the ``weight`` of each edge, ns: its lag, its target's gap, and its source's head.
-
-    The head of a vertex without predecessors is its time since the start of the job; that of any other vertex is 0,
-    because its time already follows from the edges into it.
-    """
-    source, target = graph.edges.source, graph.edges.target
-    head = np.where(np.diff(graph.in_offsets) == 0, graph.time - graph.origin_ns, 0)
-    return graph.edges.lag + graph.gap[target] + head[source]
+    """Return the view of a DependencyGraph, anything else as it is."""
+    return networkx_view(result) if isinstance(result, DependencyGraph) else result
 
 
 def _order(graph: DependencyGraph) -> np.ndarray:
@@ -162,7 +164,7 @@ def _longest(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     order = _order(graph) if topo_order is None else _checked_order(graph, topo_order)
     if weight == "weight":
-        lengths = _weights(graph)
+        lengths = edge_weights(graph)
     elif weight == "lag_ns":
         lengths = graph.edges.lag
     else:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, marked, texts_of
-from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words, shown
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.names import is_mangled, is_readable_as, readable_name
 from htagraph.core.naming import is_backward, is_gradient_ready, literal_glob, names_that
 from htagraph.graph.activities import BETWEEN
+from htagraph.graph.tree import inside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Criteria", "IntSelector", "Mask", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
+    "Criteria", "IntSelector", "Mask", "Selection", "backward_of", "columns_of", "mask_of", "named", "named_activities",
+    "one_activity", "placed",
 ]  # fmt: skip
 
 _SHOWN_NUMBERS = 32
@@ -131,8 +133,9 @@ class Selection:
     def descendants(self) -> Selection:
         """Return what is inside these activities in `DependencyGraph.tree`: called by them or launched by them.
 
-        An activity is not inside itself: ``s | s.descendants()`` has both. ``graph.select(op=x)`` is
-        ``graph.select(name=x).descendants()``.
+        An activity is not inside itself: ``s | s.descendants()`` has both. ``graph.select(op=s)`` has besides the
+        operators that a region of ``s`` encloses after the end of its step, and the communication on threads of its own
+        that ``s`` asked for.
         """
         return self._of_mask(self.graph.tree.inside(self._mask()))
 
@@ -208,16 +211,18 @@ class Criteria(TypedDict, total=False):
     a group: ``"kernel"``, ``"device"``, ``"host"``. Several are alternatives."""
     category: str | None
     """Glob of the category in the file, such as ``"gpu_memcpy"``."""
-    name: str | None
+    name: str | Selection | None
     """Glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name, as written or readable; or just this
-    name."""
+    name; or a selection."""
     regex: str | None
     """Regular expression, case-sensitive, anywhere in the activity's own name."""
-    op: str | None
+    op: str | Selection | None
     """Glob of the name of anything that encloses the activity in `DependencyGraph.tree`: operators, annotations, steps,
-    Python frames, its launch. The operator is not inside itself; `name` selects it."""
-    backward_of: str | None
-    """Glob of the name of operators or annotations: what autograd ran backward for them and for all inside them."""
+    Python frames, its launch; or a selection of what encloses it. Communication of host threads is inside the operator
+    that asked for it. The operator is not inside itself; `name` selects it."""
+    backward_of: str | Selection | None
+    """Glob of the name of operators or annotations, or a selection of these: what autograd ran backward for them and
+    for all inside them."""
     rank: IntSelector
     """One or several ranks."""
     stream: IntSelector
@@ -234,8 +239,8 @@ class Criteria(TypedDict, total=False):
     """The longest duration, µs."""
     depth: IntSelector
     """One or several depths in the tree: how many activities enclose it, as `htagraph.call_tree` counts them."""
-    activity: IntSelector
-    """One or several activity numbers."""
+    activity: IntSelector | Selection
+    """One or several activity numbers, or a selection: exactly its activities."""
 
 
 def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
@@ -251,6 +256,32 @@ def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
     return mask
 
 
+def one_activity(graph: DependencyGraph, activity: int | Selection) -> int:
+    """Return the number of an activity, which is given as this number or as a selection of the activity alone.
+
+    Raises:
+        SelectionError: there is no such activity, or the selection has another count, or is of another graph.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> one_activity(graph, 7), one_activity(graph, graph.select(kind="step")[0])
+        (7, 162)
+    """
+    if isinstance(activity, Selection):
+        _of_graph(graph, activity)
+        if len(activity) != 1:
+            msg = f"{activity!r}: give one activity, such as selection[0]"
+            raise SelectionError(msg)
+        return int(activity.activities[0])
+    is_number = isinstance(activity, int | np.integer) and not isinstance(activity, bool)
+    if not is_number or not 0 <= activity < len(graph.activities):
+        count = len(graph.activities)
+        msg = f"activity {shown(activity)}: this graph has activities 0 to {count - 1}; or give graph.select(…)[0]"
+        raise SelectionError(msg)
+    return int(activity)
+
+
 def named(names: Sequence[str], text: str) -> Mask:
     """Return which names equal a text or match it as a glob, as written or in their readable form.
 
@@ -259,7 +290,7 @@ def named(names: Sequence[str], text: str) -> Mask:
         ([True, False], [False, True])
     """
     if not isinstance(text, str):
-        msg = f"{text!r}: give a name or a glob such as '*gemm*'"
+        msg = f"{text!r}: give a name or a glob such as '*gemm*', or a selection"
         raise SelectionError(msg)
     exact = re.sub(r"\[([*?[])\]", r"\1", text)
     if literal_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
@@ -285,8 +316,29 @@ def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
     return of_kinds(graph.activities.kind, [each for word in wanted for each in words[word]])
 
 
-def _name(graph: DependencyGraph, glob: str) -> Mask:
-    return named(graph.names, glob)[graph.activities.name]
+def named_activities(graph: DependencyGraph, which: str | Selection) -> Mask:
+    """Return which activities have a name, match a glob of names, or are in a selection.
+
+    Raises:
+        SelectionError: the value is none of these, or the selection is of another graph.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> steps = graph.select(kind="step")
+        >>> int(named_activities(graph, steps).sum()) == len(steps)
+        True
+    """
+    if isinstance(which, Selection):
+        return marked(_of_graph(graph, which).activities, len(graph.activities))
+    return named(graph.names, which)[graph.activities.name]
+
+
+def _of_graph(graph: DependencyGraph, selection: Selection) -> Selection:
+    if selection.graph is not graph:
+        msg = f"{selection!r} is of another graph: select from this one, such as graph.select(name=…)"
+        raise SelectionError(msg)
+    return selection
 
 
 def _regex(graph: DependencyGraph, pattern: str) -> Mask:
@@ -298,8 +350,8 @@ def _regex(graph: DependencyGraph, pattern: str) -> Mask:
     return _in_either_form(compiled.search, graph.names)[graph.activities.name]
 
 
-def _backward_of(graph: DependencyGraph, glob: str) -> Mask:
-    forward = _name(graph, glob)
+def _backward_of(graph: DependencyGraph, glob: str | Selection) -> Mask:
+    forward = named_activities(graph, glob)
     return backward_of(graph, forward | graph.tree.inside(forward))
 
 
@@ -338,7 +390,9 @@ def _us(value: float, what: str) -> float:
     return float(value)
 
 
-def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
+def _activity(graph: DependencyGraph, activity: IntSelector | Selection) -> Mask:
+    if isinstance(activity, Selection):
+        return named_activities(graph, activity)
     wanted, count = _several(activity), len(graph.activities)
     absent = [number for number in wanted if not 0 <= number < count]
     if absent:
@@ -350,9 +404,9 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
 _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
     "kind": _kind,
     "category": lambda graph, glob: named(graph.names, glob)[graph.activities.category],
-    "name": _name,
+    "name": named_activities,
     "regex": _regex,
-    "op": lambda graph, glob: graph.tree.inside(_name(graph, glob)),
+    "op": lambda graph, glob: inside(graph, named_activities(graph, glob)),
     "backward_of": _backward_of,
     "rank": lambda graph, rank: np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank")),
     "stream": _stream,
@@ -367,7 +421,10 @@ _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
 """Keyword of `DependencyGraph.select` → which activities meet it."""
 
 
-def _several(value: IntSelector) -> list[int]:
+def _several(value: IntSelector | Selection) -> list[int]:
+    if isinstance(value, Selection):
+        msg = f"{value!r}: ranks, streams and steps are whole numbers; a selection is given as activity=, name= or op="
+        raise SelectionError(msg)
     numbers = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     wrong = [number for number in numbers if not isinstance(number, int | np.integer)]
     if wrong:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import texts_of
-from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import Selection, one_activity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def label_of(graph: DependencyGraph, activity: int) -> str:
     return name if len(name) <= 60 else f"{name[:59]}…"
 
 
-def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
+def call_stack(graph: DependencyGraph, activity: int | Selection) -> pd.DataFrame:
     """Return the call stack of an activity: everything that encloses it, the outermost first, and the activity itself.
 
     A kernel or copy is inside its launch; backward work on a thread of the autograd engine is inside the activity that
@@ -84,7 +84,7 @@ def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
 
     Args:
         graph: the job.
-        activity: its number.
+        activity: its number, or a selection of it alone.
 
     Returns:
         One row per level, indexed by ``activity`` (int64): ``depth`` (int64, 0 for the outermost), and the columns of
@@ -101,11 +101,9 @@ def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
         >>> hg.call_stack(graph, kernel)["kind"].tolist()[-2:]
         ['launch', 'computation']
     """
-    if not isinstance(activity, int | np.integer) or not 0 <= activity < len(graph.activities):
-        msg = f"activity {activity!r}: this graph has activities 0 to {len(graph.activities) - 1}"
-        raise SelectionError(msg)
+    first = one_activity(graph, activity)
     above = graph.tree.parent
-    path = [int(activity)]
+    path = [first]
     while above[path[-1]] >= 0:
         path.append(int(above[path[-1]]))
     frame = graph.select(activity=path).to_frame().loc[path[::-1]]

@@ -1,4 +1,4 @@
-"""Which activities, or which untraced host time, a change is about; and what is said where there are none.
+"""Which activities, or which untraced host time, a change is about; and the error where there are none.
 
 Untraced time is the Python between the activities of a thread, which no event covers where no stacks were recorded.
 """
@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import distinct, marked
-from htagraph.core.computing import once
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
-from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.parents import nearest
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
 from htagraph.graph.measures.own_time import untraced_edges
-from htagraph.graph.selection import Criteria, Mask, mask_of, named
+from htagraph.graph.selection import Criteria, Mask, Selection, mask_of, named_activities
+from htagraph.graph.tree import asked_at, asked_by, inside
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -51,7 +50,7 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     Untraced time has no activities.
 
     Raises:
-        NothingMeetsError: nothing meets the criteria; names what would.
+        NothingMeetsError: nothing meets the criteria; the error names looser criteria that match.
         SelectionError: an unknown criterion, or a value that the criterion does not accept.
     """
     graph = state.graph
@@ -60,15 +59,15 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     if kinds == {UNTRACED}:
         return chosen
     _refuse_parts_of_paths(criteria)
-    own = _meeting(graph, criteria)
-    if not own.any():
+    meeting = _meeting(graph, criteria)
+    if not meeting.any():
         raise no_match(graph, criteria)
-    chosen[:-1] = own
+    chosen[:-1] = meeting
     if criteria.get("name") is not None or criteria.get("regex") is not None:
-        inside = _inside_regions(graph, own, kinds) | _frames_of_operators(graph, own)
-        if inside.any():
-            others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
-            chosen[:-1] |= inside & _meeting(graph, others)
+        further = _inside_regions(graph, meeting, kinds) | _frames_of_operators(graph, meeting)
+        if further.any():
+            unnamed = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
+            chosen[:-1] |= further & _meeting(graph, unnamed)
     return chosen
 
 
@@ -79,7 +78,7 @@ def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsEr
     given = {key: value for key, value in criteria.items() if value is not None}
     where = " on the host" if given.get("kind") == "host" and len(given) > 1 else ""  # often no word of the user's
     text = ", ".join(f"{key}={value!r}" for key, value in given.items() if not where or key != "kind") or "no criteria"
-    globs = [key for key in ("name", "op", "regex") if key in given]
+    globs = [key for key in ("name", "op", "regex") if isinstance(given.get(key), str)]
     looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
     hints = []
     for key in globs:
@@ -157,33 +156,7 @@ def _inside_regions(graph: DependencyGraph, named: Mask, kinds: set[str]) -> Mas
     if not kinds <= {each.label for each in REGIONS}:
         return np.zeros(len(named), np.bool_)
     regions = named & of_kinds(graph.activities.kind, REGIONS)
-    return _inside(graph, regions) if regions.any() else regions
-
-
-def _inside(graph: DependencyGraph, chosen: Mask) -> Mask:
-    """Return the activities inside chosen activities, also across the end of the step in which a chosen region begins.
-
-    In the tree, a step is the parent of operators of other threads that start during the step, even if a region that
-    began in the step before encloses these operators. A change of the region changes these operators as well.
-    """
-    inside = graph.tree.inside(chosen)
-    begins_outside = _in_later_steps(graph)
-    if not chosen.any() or not len(begins_outside):
-        return inside
-    callers = graph.activities.parent[begins_outside]
-    enclosed = nearest(graph.activities.parent, chosen, callers) >= 0
-    adopted = marked(begins_outside[enclosed], len(chosen))
-    return inside | adopted | graph.tree.inside(adopted)
-
-
-@once
-def _in_later_steps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return the activities with a step as parent that a region of the same thread encloses."""
-    acts = graph.activities
-    is_step = np.append(acts.kind == ActivityKind.STEP, False)
-    by_step = is_step[graph.tree.parent]
-    apart = (acts.parent >= 0) & (acts.parent != graph.tree.parent)
-    return np.flatnonzero(by_step & apart & ~acts.on_device)
+    return inside(graph, regions) if regions.any() else regions
 
 
 def _frames_of_operators(graph: DependencyGraph, named: Mask) -> Mask:
@@ -204,37 +177,10 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
     op = criteria.get("op")
     if op is None:
         return mask_of(graph, cast("Criteria", criteria))
-    operators = mask_of(graph, {"name": op})
-    inside = operators | _inside(graph, operators)
-    inside |= asked_by(graph, inside)
-    others = {key: value for key, value in criteria.items() if key != "op" and value is not None}
-    return inside & mask_of(graph, cast("Criteria", others)) if others else inside
-
-
-def asked_by(graph: DependencyGraph, chosen: Mask) -> Mask:
-    """Return the communication on host threads (gloo) that chosen operators asked for."""
-    rows = np.flatnonzero(graph.activities.kind == ActivityKind.HOST_COMMUNICATION)
-    edge = asked_at(graph, rows)
-    out = np.zeros(len(chosen), np.bool_)
-    out[rows[edge >= 0]] = chosen[graph.edges.source[edge[edge >= 0]] >> 1]
-    return out
-
-
-def asked_at(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the edge from the operator that asked for each communication to its start; -1 if none is known."""
-    return _asked(graph)[rows]
-
-
-@once
-def _asked(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    acts, edges = graph.activities, graph.edges
-    rows = np.flatnonzero((edges.kind == EdgeKind.THREAD) & (edges.target % 2 == 0))
-    source, target = edges.source[rows] >> 1, edges.target[rows] >> 1
-    rows = rows[(acts.lane[source] != acts.lane[target]) & ~of_kinds(acts.kind[source], COMMUNICATION)]
-    rows = rows[np.argsort(edges.confidence[rows], kind="stable")]  # the surest is written last
-    edge = np.full(len(acts), -1, np.int64)
-    edge[edges.target[rows] >> 1] = rows
-    return edge
+    operators = named_activities(graph, op)
+    meeting = operators | inside(graph, operators)
+    further = {key: value for key, value in criteria.items() if key != "op" and value is not None}
+    return meeting & mask_of(graph, cast("Criteria", further)) if further else meeting
 
 
 def _short(name: str) -> str:
@@ -242,7 +188,7 @@ def _short(name: str) -> str:
 
 
 def _similar(glob: str, names: list[str]) -> list[str]:
-    """Return names that resemble a glob: those that contain its text, or else those with similar words."""
+    """Return names that resemble a glob: names that contain its text, or else names with similar words."""
     text = "".join(letter for letter in glob if letter not in "*?[]").lower()
     if not text:
         return []
@@ -258,11 +204,11 @@ def _similar(glob: str, names: list[str]) -> list[str]:
     return list(dict.fromkeys(near))[:5]
 
 
-def _name_mask(graph: DependencyGraph, glob: str | None) -> Mask:
+def _name_mask(graph: DependencyGraph, glob: str | Selection | None) -> Mask:
     """Return which activities have a name that matches, all if no glob is given."""
     if glob is None:
         return np.ones(len(graph.activities), np.bool_)
-    return named(graph.names, glob)[graph.activities.name]
+    return named_activities(graph, glob)
 
 
 def _around(graph: DependencyGraph, target: npt.NDArray[Any], given: dict[str, Any]) -> Mask:

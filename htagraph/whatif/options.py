@@ -12,12 +12,13 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, getdoc, signature
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, overload
 
 from htagraph.core.errors import nearest_words
 from htagraph.whatif import changes
 
 if TYPE_CHECKING:
+    from htagraph.graph.selection import Selection
     from htagraph.queries.weights import State
     from htagraph.whatif.scenario import Scenario
 
@@ -43,6 +44,16 @@ class Change(NamedTuple):
         return changed
 
 
+class ChangeMethod(Protocol[P]):
+    """A method of a scenario: keywords, a selection and a number, or the text of the option on the command line."""
+
+    @overload
+    def __call__(self, *given: P.args, **options: P.kwargs) -> Scenario: ...
+
+    @overload
+    def __call__(self, which: Selection | str | float, amount: float | str = ..., /, **options: object) -> Scenario: ...
+
+
 class ChangeForm(Generic[P]):
     """A change: a method of `Scenario`, and its option on the command line.
 
@@ -51,7 +62,7 @@ class ChangeForm(Generic[P]):
 
     def __init__(
         self, change: Callable[[], Callable[Concatenate[State, P], State]], metavar: str = "", help: str = "",
-        reader: Callable[[str], dict[str, Any] | Change] = lambda _: {}, option: str = "",
+        reader: Callable[[str], dict[str, Any] | Change] | None = None, option: str = "",
     ) -> None:  # fmt: skip
         self.metavar = metavar
         """The option's value, as the help shows it; empty if it takes none, in brackets if it may be left out."""
@@ -59,7 +70,8 @@ class ChangeForm(Generic[P]):
         """What the change does; empty for a method without an option of its own."""
         self.option = option
         """Without its dashes; the name of the method, with ``-`` for ``_``, where the row says no other."""
-        self._change, self._reader = change, reader
+        self._change = change
+        self._reader = reader or _nothing
 
     def __set_name__(self, owner: type[Changes], name: str) -> None:
         self.method = name
@@ -69,11 +81,11 @@ class ChangeForm(Generic[P]):
     def __get__(self, scenario: None, owner: type[Changes]) -> Callable[Concatenate[Scenario, P], Scenario]: ...
 
     @overload
-    def __get__(self, scenario: Changes, owner: type[Changes]) -> Callable[P, Scenario]: ...
+    def __get__(self, scenario: Changes, owner: type[Changes]) -> ChangeMethod[P]: ...
 
     def __get__(self, scenario: Changes | None, owner: type[Changes]) -> Any:
         """Return the method, which takes this one's place in the class of the scenario."""
-        method: Any = _adding(self._change())
+        method: Any = _adding(self._change(), self.read)
         setattr(owner, self.method, method)
         return method.__get__(scenario, owner)
 
@@ -88,14 +100,23 @@ class ChangeForm(Generic[P]):
         return given if isinstance(given, Change) else Change(self.method, given)
 
 
-def _adding(change: Callable[Concatenate[State, P], State]) -> Callable[Concatenate[Scenario, P], Scenario]:
+def _adding(change: Callable[..., State], read: Callable[[str], Change]) -> Callable[..., Scenario]:
     """Return the method that adds a change to a scenario. Its help is that of the change."""
     own = signature(change)
 
     @wraps(change)
-    def method(scenario: Scenario, /, *given: P.args, **options: P.kwargs) -> Scenario:
-        state = change(scenario.state, *given, **options)
-        asked = own.bind(scenario.state, *given, **options)
+    def method(scenario: Scenario, /, *given: object, **options: object) -> Scenario:
+        from htagraph.whatif.positional import check_keywords, of_graph, positional_options  # help needs no numpy
+
+        if given:
+            spoken = positional_options(change.__name__, own, read, given)
+            if isinstance(spoken, Change):
+                return Change(spoken.method, spoken.options | options).apply(scenario)
+            options = spoken | options
+        check_keywords(change.__name__, own, options)
+        options = of_graph(options, scenario.graph, scenario.state.graph)
+        state = change(scenario.state, **options)
+        asked = own.bind(scenario.state, **options)
         asked.apply_defaults()
         *named, last = list(asked.arguments.items())[1:] or [("", {})]
         criteria = last[1] if isinstance(last[1], dict) else dict([last])
@@ -107,6 +128,12 @@ def _adding(change: Callable[Concatenate[State, P], State]) -> Callable[Concaten
     text = (getdoc(change) or "").replace("Return the state", "Return the scenario", 1)
     method.__doc__ = re.sub(r"    state: .*\n", "", text)
     return method
+
+
+def _nothing(text: str) -> dict[str, Any]:
+    if text:
+        raise _refused(text, " is given to a change that takes nothing")
+    return {}
 
 
 def _selection(text: str) -> dict[str, Any]:
@@ -123,10 +150,13 @@ def _set(text: str) -> dict[str, Any]:
     return {"ns": duration_ns(duration), **criteria(which)}
 
 
+def _network_factor(text: str) -> dict[str, Any]:
+    return {"factor": _number(text, "a factor such as 0.5 or latency=10us,bandwidth=100GB/s")}
+
+
 def _network(text: str) -> Change:
     if "=" not in text:
-        factor = _number(text, "a factor such as 0.5 or latency=10us,bandwidth=100GB/s")
-        return Change("scale_network", {"factor": factor})
+        return Change("scale_network", _network_factor(text))
     options: dict[str, Any] = {}
     for part in text.split(","):
         key, _, value = part.strip().partition("=")
@@ -220,6 +250,7 @@ class Changes:
         "Selected work takes FACTOR times as long.", _scale)  # fmt: skip
     set_duration = ChangeForm(lambda: changes.set_duration.set_duration, "CRITERIA:DURATION",
         "Each selected activity takes DURATION, such as 12us.", _set, option="set")  # fmt: skip
+    set = ChangeForm(lambda: changes.set_duration.set_duration, reader=_set)
     remove = ChangeForm(lambda: changes.remove.remove, "CRITERIA",
         "Selected work and its launches are left out.", _selection)  # fmt: skip
     network = ChangeForm(lambda: changes.network.network, "FACTOR|NETWORK",
@@ -231,7 +262,7 @@ class Changes:
     host_factor = ChangeForm(lambda: changes.host_factor.host_factor, "FACTOR",
         "Host work takes FACTOR times as long, such as on another device's host.",
         lambda text: {"factor": _number(text, "a factor such as 0.8")})  # fmt: skip
-    scale_network = ChangeForm(lambda: changes.scale_network.scale_network)
+    scale_network = ChangeForm(lambda: changes.scale_network.scale_network, reader=_network_factor)
     fix_straggler = ChangeForm(lambda: changes.fix_straggler.fix_straggler, "auto|RANK",
         "The rank's own work is as fast as the same work on other ranks.",
         lambda text: {"rank": text if text == "auto" else _whole(text, "auto or the number of a rank")})  # fmt: skip

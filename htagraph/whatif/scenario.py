@@ -67,6 +67,11 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
 class Scenario(Changes):
     """Changes to a job, applied left to right. A scenario is immutable: every method returns a new one.
 
+    A method takes keywords, or a selection and the number of the change, or the text of its option on the command line:
+    ``scale(factor=0.5, name="*gemm*")``, ``scale(graph.select(name="*gemm*"), 0.5)`` and ``scale("name=*gemm*:0.5")``
+    are one change. Further examples: ``set(selection, "12us")`` and ``network(2)``. A selection alone means exactly its
+    activities; ``op=selection`` means all that is inside.
+
     Example:
         >>> import htagraph as hg
         >>> scenario = hg.what_if(hg.load("data/demo")).scale(factor=0.5, kind="computation").scale_network(factor=0.5)

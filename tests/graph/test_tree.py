@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.graph.tree import innermost_around
+from htagraph.core.kinds import ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.graph.tree import asked_at, asked_by, innermost_around, inside
 from htagraph.queries.attribution import annotation_of, operator_of
+from htagraph.queries.change_scope import activities_of
+from htagraph.queries.weights import initial
 from tests.graph import slow_tree
 from tests.reach import DATA, JOBS, graph_of, label
 from tests.strategies import COMPUTE, OTHER, Json, annotation, complete, jobs, kernel, launch, load, op, step
@@ -78,22 +82,47 @@ def _glob(name: str) -> str:
     return glob.escape(name)
 
 
+def related_to(graph: DependencyGraph, operators: hg.Selection) -> set[int]:
+    """Return operators, and whatever any relation puts inside: the tree, a thread's own nesting, or what asked."""
+    acts, rows = graph.activities, np.arange(len(graph.activities))
+    asking = asked_at(graph, rows)
+    relations: list[Any] = [graph.tree.parent, acts.parent, np.where(asking >= 0, graph.edges.source[asking] >> 1, -1)]
+    inside_of: dict[int, list[int]] = {}
+    for above in relations:
+        for row in np.flatnonzero(above >= 0).tolist():
+            inside_of.setdefault(int(above[row]), []).append(row)
+    reached, waiting = set(operators), list(operators)
+    while waiting:
+        new = [row for row in inside_of.get(waiting.pop(), []) if row not in reached]
+        reached.update(new)
+        waiting += new
+    return reached
+
+
+def check_inside(graph: DependencyGraph, glob_of_name: str) -> None:
+    """Assert that an operator has its descendants in it, and nothing that no relation puts there."""
+    operators = graph.select(name=glob_of_name)
+    lies = graph.select(op=glob_of_name)
+    assert len(operators.descendants() - lies) == 0
+    assert set(lies) <= related_to(graph, operators)
+
+
 @every_job
-def test_what_lies_in_an_operator_is_what_its_descendants_are(path: Any) -> None:
+def test_what_lies_in_an_operator_is_related_to_it(path: Any) -> None:
     graph = graph_of(path)
     for name in _names(graph):
+        check_inside(graph, _glob(name))
         operators = graph.select(name=_glob(name))
-        assert list(graph.select(op=_glob(name))) == list(operators.descendants())
         outer = operators.activities[graph.tree.parent[operators.activities] < 0]
-        assert not set(outer.tolist()) & set(graph.select(op=_glob(name)))
+        assert not set(outer.tolist()) & set(operators.descendants())
 
 
 @given(jobs())
 @settings(max_examples=25)
-def test_what_lies_in_an_operator_is_what_its_descendants_are_in_any_job(job: dict[int, list[Json]]) -> None:
+def test_what_lies_in_an_operator_is_related_to_it_in_any_job(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for name in {graph.names[name] for name in graph.activities.name}:
-        assert list(graph.select(op=name)) == list(graph.select(name=name).descendants())
+        check_inside(graph, name)
 
 
 @given(jobs())
@@ -250,3 +279,43 @@ def test_a_step_loaded_alone_has_what_began_in_it_and_what_lies_inside_that() ->
     ]  # fmt: skip
     whole = load(events).select(step=1, kind="python").to_frame()["name"].tolist()
     assert whole == load(events, steps=[1]).select(kind="python").to_frame()["name"].tolist() == ["outer", "child"]
+
+
+NAMES = 30
+SMALL_JOBS = [path for path in JOBS if path.is_dir() or path.stat().st_size < 30_000]
+
+
+def names_of(graph: DependencyGraph) -> list[str]:
+    """Return names of operators and regions, from the rarest to the most frequent, at most a few."""
+    acts = graph.activities
+    is_code = of_kinds(acts.kind, (*ANNOTATIONS, ActivityKind.OP))
+    names, counts = np.unique(acts.name[is_code], return_counts=True)
+    return [graph.names[name] for name in names[np.argsort(counts)]][:: max(1, len(names) // NAMES)]
+
+
+@pytest.mark.parametrize("path", SMALL_JOBS, ids=label)
+def test_a_change_of_op_is_about_what_select_finds_and_the_operator_itself(path: Path) -> None:
+    graph = graph_of(path)
+    for name in names_of(graph):
+        exact = f"[{name[0]}]{name[1:]}" if name[0] in "*?" else name
+        named = graph.select(name=exact)
+        changed = np.flatnonzero(activities_of(initial(graph), {"op": exact}))
+        assert changed.tolist() == (named | graph.select(op=exact)).activities.tolist(), name
+        assert len(named.descendants() - graph.select(op=exact)) == 0, name
+        assert graph.select(op=named).activities.tolist() == graph.select(op=exact).activities.tolist(), name
+
+
+def test_communication_on_a_thread_of_its_own_is_inside_the_operator_that_asked_for_it() -> None:
+    graph = graph_of(DATA / "gloo_ddp")
+    reduces = graph.select(op="c10d::allreduce_", kind="host_communication")
+    assert len(reduces) > 0
+    asking = graph.edges.source[asked_at(graph, reduces.activities)] >> 1
+    assert {graph.names[name] for name in graph.activities.name[asking]} == {"c10d::allreduce_"}
+    calls = graph.select(name="c10d::allreduce_")._mask()
+    assert np.flatnonzero(asked_by(graph, calls)).tolist() == reduces.activities.tolist()
+
+
+def test_an_activity_is_not_inside_itself() -> None:
+    graph = load([op("a", 0, 9), op("b", 1, 2)])
+    assert inside(graph, np.array([True, False])).tolist() == [False, True]
+    assert not inside(graph, np.array([False, False])).any()

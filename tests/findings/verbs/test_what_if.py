@@ -50,7 +50,7 @@ def test_points_and_the_shortest_step_are_said() -> None:
 def test_more_ranks_are_told_as_samples_per_second() -> None:
     scenario, computes = hg.what_if(graph_of(DATA / "demo")), bound("computation")
     for more, samples in (({"n": 16}, 4), ({"n": 16, "strong": True}, 1)):
-        after = scenario.scale_ranks(**more).run()  # type: ignore[arg-type] # n or strong
+        after = scenario.scale_ranks(**more).run()  # type: ignore[call-overload] # n or strong
         done = f"With 4 times the ranks, {samples * after.speedup:.2f} times the samples per second"
         efficiency = f"{100 * samples * after.speedup / 4:.0f} % efficiency"
         found = sentences(after, computes, computes)[1]
