@@ -15,7 +15,9 @@ import pytest
 from hypothesis import Phase, is_hypothesis_test, seed, settings
 
 from htagraph.cli import main as cli
+from htagraph.graph import load as loading
 from tests.command_line import Ran
+from tests.loaded_once import loading_once
 from tests.reach import JOBS, REPOSITORY
 
 _EXAMPLES = 25
@@ -51,6 +53,11 @@ _SLOW_EXAMPLES = {
     "htagraph.output.summary.summarize",
 }
 """Examples in docstrings of the package that take more than half a second of processor time, as tests marked slow."""
+
+
+_LOAD = loading.load
+_LOAD_ONCE = loading_once(_LOAD)
+"""Commands that `run` calls read the repository's jobs once, unless a test replaces what loads."""
 
 
 def pytest_configure() -> None:
@@ -117,10 +124,13 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def call(*arguments: str | Path) -> Ran:
         monkeypatch.setattr(sys, "argv", ["htagraph", *map(str, arguments)])
         code: Any = 0
-        try:
-            cli.main()
-        except SystemExit as left:
-            code = left.code or 0
+        with monkeypatch.context() as during:
+            if loading.load is _LOAD:  # no test put another there
+                during.setattr(loading, "load", _LOAD_ONCE)
+            try:
+                cli.main()
+            except SystemExit as left:
+                code = left.code or 0
         out, err = capsys.readouterr()
         return Ran(int(code), out, err)
 

@@ -18,6 +18,7 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import ADDED, DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST, SEVERAL
+from htagraph.graph.activities import frozen
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -296,10 +297,29 @@ def regular_steps(
     graph: DependencyGraph, time: Array, like: DependencyGraph | None = None
 ) -> tuple[Array, npt.NDArray[np.float64]]:
     """Return (the numbers of the regular steps, the time of each, ns); see `usual_step_ns`."""
-    cadence = cadence_of(like or graph)
-    numbers, lengths = _known_lengths(graph, time, ends=is_paced_by_ends(like or graph))
-    regular = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(len(numbers), np.bool_)
+    if like is None and time is graph.time:
+        return _recorded_regular_steps(graph)
+    return _regular_steps(graph, time, like or graph)
+
+
+@once
+def _recorded_regular_steps(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Return the result of `regular_steps` as recorded, which each gain and each finding asks for."""
+    numbers, lengths = _regular_steps(graph, graph.time, graph)
+    return frozen(numbers), frozen(lengths)
+
+
+def _regular_steps(graph: DependencyGraph, time: Array, like: DependencyGraph) -> tuple[Array, npt.NDArray[np.float64]]:
+    numbers, lengths = _known_lengths(graph, time, ends=is_paced_by_ends(like))
+    regular = np.isin(numbers, _regular_numbers(like))
     return numbers[regular], lengths[regular]
+
+
+@once
+def _regular_numbers(graph: DependencyGraph) -> Array:
+    """Return the numbers of the regular steps of a recording, none without a cadence."""
+    cadence = cadence_of(graph)
+    return frozen(cadence.steps[cadence.chosen] if cadence else np.zeros(0, np.int64))
 
 
 @once
