@@ -22,7 +22,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, joined, looked_up, marked
 from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
-from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
+from htagraph.core.naming import has_loader_workers, is_collective_call, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import Activities, lane_moments
 from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others
@@ -189,15 +189,57 @@ class _Takes(NamedTuple):
 
 
 def _communicated(job: RecordedJob, items: Array, since: Array) -> npt.NDArray[np.bool_]:
-    """Return whether communication of an operator's rank ended between a moment, ns, and the operator's start."""
-    acts, out = job.activities, np.zeros(len(items), np.bool_)
+    """Return whether communication that operators' threads take part in ended in the pauses before the operators.
+
+    A thread that calls collectives, or sends and receives, takes part in all that its rank communicates. Any other
+    thread, such as one that serves calls of other ranks, waited for communication only if the pause ended with that.
+
+    Args:
+        job: the job.
+        items: the operators.
+        since: when each pause began, ns.
+    """
+    acts = job.activities
+    out = np.zeros(len(items), np.bool_)
     for rank in np.unique(acts.rank[items]).tolist():
-        own, of_rank = np.flatnonzero(acts.rank[items] == rank), acts.of_rank(rank)
-        rows = of_rank.start + np.flatnonzero(of_kinds(acts.kind[of_rank], COMMUNICATION))
+        of_rank = acts.of_rank(rank)
+        is_communication = of_kinds(acts.kind[of_rank], COMMUNICATION)
+        rows = of_rank.start + np.flatnonzero(is_communication)
+        takes_part = _takes_part(job, of_rank, rows)
+        on_rank = np.flatnonzero(acts.rank[items] == rank)
+        paused = items[on_rank]
+        begun = since[on_rank] - 1
+        until = job.moment(2 * paused)
+        ends = Ends.of(rows, job.moment(2 * rows + 1))
         # the thread may go on before the record of what it waited for ends
-        until = job.moment(2 * items[own]) + LIMITS.slice_ns
-        out[own] = Ends.of(rows, job.moment(2 * rows + 1)).between(since[own] - 1, until)
+        in_pause = ends.between(begun, until + LIMITS.slice_ns)
+        at_end = ends.between(np.maximum(begun, until - LIMITS.turn_ns), until) | _runs_out(job, rows, until)
+        out[on_rank] = np.where(takes_part[acts.lane[paused]], in_pause, at_end)
     return out
+
+
+def _takes_part(job: RecordedJob, of_rank: slice, communication: Array) -> npt.NDArray[np.bool_]:
+    """Return for each lane of the job whether the thread calls communication of a rank, or records some."""
+    acts = job.activities
+    is_call = names_that(is_collective_call, job.names)[acts.name[of_rank]] & (acts.kind[of_rank] == ActivityKind.OP)
+    calls = acts.lane[of_rank][is_call]
+    lanes = np.concatenate((calls, acts.lane[communication]))
+    return marked(lanes, len(job.lanes) + 1)
+
+
+def _runs_out(job: RecordedJob, communication: Array, moment: Array) -> npt.NDArray[np.bool_]:
+    """Return at which moments (ns) communication is under way whose record ends within a slice of the host's time."""
+    begin = job.moment(2 * communication)
+    order = np.argsort(begin, kind="stable")
+    last = np.searchsorted(begin[order], moment, "right") - 1
+    nearest_begun = last[:, None] - np.arange(LIMITS.nearest_ends)
+    end = job.moment(2 * communication + 1)[order]
+    if not len(end):
+        return np.zeros(len(moment), np.bool_)
+    end_of_begun = end[np.maximum(nearest_begun, 0)]
+    is_near = (end_of_begun > moment[:, None]) & (end_of_begun <= moment[:, None] + LIMITS.slice_ns)
+    runs_out: npt.NDArray[np.bool_] = ((nearest_begun >= 0) & is_near).any(axis=1)
+    return runs_out
 
 
 class _Link(NamedTuple):
