@@ -191,8 +191,8 @@ class _Takes(NamedTuple):
 def _communicated(job: RecordedJob, items: Array, since: Array) -> npt.NDArray[np.bool_]:
     """Return whether communication that operators' threads take part in ended in the pauses before the operators.
 
-    A thread that calls collectives, or sends and receives, takes part in all that its rank communicates. Any other
-    thread, such as one that serves calls of other ranks, waited for communication only if the pause ended with that.
+    A thread that calls collectives, or sends and receives, takes part in all communication of the rank. Any other
+    thread, such as one that serves calls of other ranks, waited for communication only where the pause ended with it.
 
     Args:
         job: the job.
@@ -291,9 +291,11 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
     found = 2 * made[by] + 1, target, np.full(len(by), sure)
+    parts = [found, _one_by_one(job, link)]
     each, usual = _pace(woken, by)
     if each < 1:
-        return found
+        source, target, confidence = joined(parts, 3)
+        return source, target, confidence
     last = min(each, LIMITS.in_a_row)
     taker = np.repeat(np.arange(len(rows)), last)
     maker = each * taker + usual - np.tile(np.arange(last), len(rows))
@@ -302,9 +304,40 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
     new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
     taker, maker = taker[new], maker[new]
-    counted = 2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)
-    source, target, confidence = joined((found, counted), 3)
+    parts.append((2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)))
+    source, target, confidence = joined(parts, 3)
     return source, target, confidence
+
+
+def _one_by_one(job: RecordedJob, link: _Link) -> HandOvers:
+    """Return the hand-overs to operators of a link's name behind other operators: the k-th operator takes item k.
+
+    A thread that takes items one by one, such as answers of a pool in the order of its questions, may have to wait for
+    the first item of a step only. The operator before differs then, and with it the key. Where counts by name disagree,
+    or many items were not there in time, no hand-over is returned.
+    """
+    takes = link.takes
+    none = np.zeros(0, np.int64)
+    rank = job.activities.rank
+    item = takes.item[link.rows[0]]
+    same_rank = np.flatnonzero(rank[takes.item] == rank[item])
+    name = what_of(job, takes.item[same_rank])
+    of_name = same_rank[name == what_of(job, takes.item[link.rows[:1]])[0]]
+    number = np.searchsorted(of_name, link.rows[link.woken])
+    if len(of_name) == len(link.rows) or _pace(number, link.by)[0] != 1:
+        return none, none, none
+    ahead = int(np.median(link.by - number))
+    taker = np.arange(len(of_name))
+    maker = taker + ahead
+    was_made = (maker >= 0) & (maker < len(link.made))
+    taker = of_name[taker[was_made]]
+    source = 2 * link.made[maker[was_made]] + 1
+    in_time = job.moment(source) <= takes.start[taker]
+    if in_time.mean() < LIMITS.nearly_all:
+        return none, none, none
+    new = in_time & ~np.isin(taker, link.rows[link.woken])
+    target = 2 * takes.item[taker[new]]
+    return source[new], target, np.full(len(target), Confidence.COUNTED)
 
 
 def _pace(taken: Array, made: Array, least: int = 0) -> tuple[int, int]:
