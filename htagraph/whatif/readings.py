@@ -33,6 +33,7 @@ from htagraph.core.naming import (
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.threads import may_keep_pace
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
@@ -262,8 +263,8 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     Before the first one lies what its thread recorded first.
 
     These are long stretches of host threads between the same two activities in which nothing was recorded: unexplained
-    gaps, or own time of a region or a frame, which is an edge. They recur and take together a fifth of the job: shorter
-    ones are mostly Python.
+    gaps, or own time of a region or a frame, which is an edge. The pauses of a site recur, and take together a fifth of
+    the job, or a share that matters, where the times rather speak for a pace: shorter ones are mostly Python.
     """
     acts, edges = graph.activities, graph.edges
     gaps = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
@@ -283,9 +284,12 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     paused, last, took, row = (each[in_time] for each in (paused, last, took, row))
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
     site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
-    whole = (1 - LIMITS.typical) * (graph.time.max(initial=0) - graph.origin_ns)
-    recurs = (np.bincount(site) >= LIMITS.often) & (np.bincount(site, took) >= whole)
-    parts = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
+    makespan = graph.time.max(initial=0) - graph.origin_ns
+    total = np.bincount(site, took)
+    recurs = (np.bincount(site) >= LIMITS.often) & (total >= LIMITS.small * makespan)
+    sites = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
+    is_long = total >= (1 - LIMITS.typical) * makespan
+    parts = [rows for rows in sites if is_long[site[rows[0]]] or may_keep_pace(took[rows], graph.time[paused[rows]])]
     begins = [2 * int(np.flatnonzero(acts.lane == acts.lane[paused[part[0]] >> 1])[0]) for part in parts]
     sources = (np.concatenate(([begin], paused[part[:-1]])) for begin, part in zip(begins, parts, strict=True))
     source, then = joined(zip(sources, parts, strict=True), 2)

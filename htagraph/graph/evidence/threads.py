@@ -25,13 +25,13 @@ from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind,
 from htagraph.core.naming import has_loader_workers, is_collective_call, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import Activities, lane_moments
-from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others
+from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others, ratio
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of",
+    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "may_keep_pace", "outside_waits", "places_of",
     "unnumbered_names", "waited_loaders", "what_of", "worker_loads",
 ]  # fmt: skip
 
@@ -468,6 +468,21 @@ def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
     # the first item of a recording may have been asked for before it
     odds = [_made_up(w[first:], p[first:]) for w, p in alike for first in (0, 1) if len(w) > LIMITS.proof]
     return bool(odds) and confidence(*odds) > 0
+
+
+def may_keep_pace(wait: Ints, end: Ints) -> bool:
+    """Return whether pauses of a site are likelier to make up for the work before them than to be work as well.
+
+    That is no proof: `outside_waits` asks for more, as most pauses are a thread's own.
+
+    Args:
+        wait: how long each pause lasts, ns.
+        end: when each pause ends, ns.
+    """
+    pace = np.diff(end)
+    later = wait[1:]
+    odds = [_made_up(later[first:], pace[first:]) for first in (0, 1) if len(later) - first >= LIMITS.often]
+    return bool(odds) and ratio(*odds)[0] > 0
 
 
 def _made_up(wait: Ints, pace: Ints) -> Odds:
