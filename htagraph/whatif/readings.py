@@ -41,6 +41,7 @@ from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind
 from htagraph.whatif.first_answers import first_answers, taken
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.meets import meets
+from htagraph.whatif.polls import poll_loops
 from htagraph.whatif.rewire import waits_for, with_waits
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def runs_with(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Ru
     ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
     ends[1::2] = graph.awake
     spans = graph.step_spans
-    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers
+    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers, poll_loops
     kept = np.concatenate((spans.start, spans.end, *(each for of in waits for each in of(graph)[:2])))
     certain = np.where(edges.confidence < UNCERTAIN, NEVER, lag)  # so that no end is left out for what may not exist
     made = runs_of(
@@ -312,6 +313,17 @@ def with_first_answers(state: State, parts_of: Callable[[], ClassParts]) -> Clas
     parts = parts_of()
     parts.lag.fix(first.released_by, NEVER)
     return _with_edges(parts, _waits(first.end, first.wait, lag), lag)
+
+
+def without_polls(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let loops that wait with a timeout be over as soon as the work that they wait for is done."""
+    loops = poll_loops(state.graph)
+    loops = loops.take(np.flatnonzero(state.lag[loops.last] > NEVER))
+    if not len(loops.last):
+        return None
+    parts = parts_of()
+    parts.lag.fix(loops.last, NEVER)
+    return _with_edges(parts, _waits(loops.begin, loops.over, np.zeros(len(loops.begin), np.int64)))
 
 
 _UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]
@@ -535,6 +547,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "work handed to another thread may be waited for, which the recording cannot show": with_waits_in_turn,
     "the first of several answers may be waited for, whichever it is": with_first_answers,
+    "waits that run out may be over as soon as the work that they wait for is done": without_polls,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
     "hosts without a free core may take part of transfers": with_hosts_in_transfers,
