@@ -1,9 +1,9 @@
-"""Loops that wait with a timeout again and again, and do something in between: `join(timeout)`, `get(timeout)`, polls.
+"""Loops that wait with a timeout again and again, and work in between: `join(timeout)`, `get(timeout)`, polls.
 
-How often such a loop runs depends on what is waited for: the loop is over as soon as that is done, and a longest path
-has no loops. Of the pauses behind one moment of a program, those that nothing ended last equally long, which is the
-timeout, and others were shorter and ended behind work of another thread. A thread may also pause for its own reasons
-between two waits, so that this is a reading, and no fact.
+How often such a loop runs depends on the awaited work: the loop is over as soon as the work is done, and a longest path
+has no loops. Of the pauses behind one moment of a program, the pauses that ran out last equally long, which is the
+timeout; the released pauses were shorter, and ended behind work of another thread. A thread may also sleep between two
+waits, so that a loop is a reading, and no fact. Work that ended while the thread was busy in a loop shows no loop.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["PollLoops", "poll_loops"]
 
 
 class PollLoops(NamedTuple):
-    """Waits with a timeout that ran out again and again, until what was waited for was done."""
+    """Waits with a timeout that ran out again and again, until the awaited work was done."""
 
     begin: Array
     """The vertex at which each loop begins to wait."""
     over: Array
     """The vertex behind the wait that was released."""
     last: Array
-    """The edge by which the thread comes to that vertex from the last round of the loop."""
+    """The edge by which the thread comes to the released vertex from the last round of the loop."""
 
     def take(self, rows: Array) -> PollLoops:
         """Return the given rows."""
@@ -43,7 +43,7 @@ class PollLoops(NamedTuple):
         )
 
 
-class _Pauses(NamedTuple):
+class _ThreadPauses(NamedTuple):
     """Pauses of host threads, by thread, then by time."""
 
     edge: Array
@@ -57,13 +57,13 @@ class _Pauses(NamedTuple):
     lane: Array
     """The thread."""
     step: Array
-    """In which step of the thread each pause lies: in none is a step, too."""
+    """How many steps of the thread have begun before each pause."""
     released: Mask
     """Which pauses end right behind work of another thread that is known to release them."""
 
-    def take(self, rows: Array) -> _Pauses:
+    def take(self, rows: Array) -> _ThreadPauses:
         """Return the given rows."""
-        return _Pauses(
+        return _ThreadPauses(
             self.edge[rows],
             self.before[rows],
             self.vertex[rows],
@@ -86,7 +86,7 @@ def poll_loops(graph: DependencyGraph) -> PollLoops:
     )
 
 
-def _pauses(graph: DependencyGraph) -> _Pauses:
+def _pauses(graph: DependencyGraph) -> _ThreadPauses:
     """Return the pauses of host threads that are long, or that work of another thread ends."""
     acts = graph.activities
     edges = graph.edges
@@ -99,7 +99,7 @@ def _pauses(graph: DependencyGraph) -> _Pauses:
     is_released = _released(graph)[vertex]
     is_pause = is_released | is_silent
     lane = acts.lane[vertex >> 1].astype(np.int64)
-    pauses = _Pauses(
+    pauses = _ThreadPauses(
         order,
         before,
         vertex,
@@ -129,6 +129,8 @@ def _steps(graph: DependencyGraph, vertex: Array) -> Array:
     """Return for each vertex how many steps of its thread have begun before it."""
     acts = graph.activities
     steps = np.flatnonzero(acts.kind == ActivityKind.STEP)
+    if not len(vertex):
+        return np.zeros(0, np.int64)
     stride = int(np.ptp(graph.time)) + 1
     lane = acts.lane.astype(np.int64) * stride
     origin = graph.time.min()
@@ -139,7 +141,7 @@ def _steps(graph: DependencyGraph, vertex: Array) -> Array:
 
 def _loops(
     graph: DependencyGraph,
-    pauses: _Pauses,
+    pauses: _ThreadPauses,
 ) -> Iterator[tuple[Array, Array]]:
     """Yield (the first pause of each loop, the pause that was released), as rows, by the moment before the pause.
 
@@ -162,7 +164,7 @@ def _loops(
         yield begin[is_over], rows[is_over]
 
 
-def _timeout(pauses: _Pauses) -> int:
+def _timeout(pauses: _ThreadPauses) -> int:
     """Return after how long the pauses behind one moment time out, ns; 0 where they seem to have no timeout."""
     silent = pauses.lasts[~pauses.released]
     released = pauses.lasts[pauses.released]
@@ -182,8 +184,8 @@ def _alike(lasts: Array, timeout: int) -> Mask:
     return is_alike
 
 
-def _first_of_run(pauses: _Pauses, ran_out: Mask) -> Array:
-    """Return for each pause the first one of those that ran out right before it, in its step; itself if none did."""
+def _first_of_run(pauses: _ThreadPauses, ran_out: Mask) -> Array:
+    """Return for each pause the first pause of the run that ran out right before in the step, or the pause's row."""
     row = np.arange(len(ran_out))
     follows = np.zeros(len(ran_out), np.bool_)
     same_lane = pauses.lane[1:] == pauses.lane[:-1]

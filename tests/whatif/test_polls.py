@@ -55,7 +55,7 @@ def test_a_loop_of_waits_that_run_out_is_shorter_if_what_it_waits_for_is(write_u
 
 
 def test_each_loop_begins_behind_the_training_of_its_step() -> None:
-    graph = load(watched(63_000))
+    graph = load(watched(66_000))
     loops = poll_loops(graph)
     names = graph.activities.name
     assert len(loops.begin) == STEPS, "the last one, too, though no step follows"

@@ -239,9 +239,9 @@ def _like_the_explained(
     made: Ends,
     names: tuple[Array, ...],
 ) -> Iterator[HandOvers]:
-    """Yield who releases the few pauses of a role that no edge explains, such as the last one of a recording.
+    """Yield who releases the few pauses of a role that no edge explains, like the last pause of a recording.
 
-    All long pauses of the role tell who does.
+    All long pauses of the role tell which work does.
 
     Args:
         role: the pauses.
