@@ -80,6 +80,7 @@ _TELLING: Final = {
     "another thread or process may not keep up, which the recording cannot show": "of the changed job",
     "work handed to another thread may be waited for, which the recording cannot show": "of the changed job",
     "the first of several answers may be waited for, whichever it is": "of the changed job",
+    "waits that run out may be over as soon as the work that they wait for is done": "of the changed job",
     "messages that nobody waited for may take long": "on a slower network",
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "hosts without a free core may take part of transfers": "on a slower network",

@@ -15,7 +15,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Mask, coded, joined, looked_up, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ANNOTATIONS, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.calls import grouped
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -86,7 +86,7 @@ def _waits_in_turn(
     )
     waits_back = _waits_back(graph, given)
     for rows in grouped(group):
-        if waits_back[rows].any():
+        if waits_back[rows].mean() > LIMITS.most:
             continue
         rounds = given.take(rows)
         by_target = np.argsort(time[rounds.target], kind="stable")
@@ -97,7 +97,11 @@ def _waits_in_turn(
         done = rounds.done[:-shift]
         asks = rounds.asks[shift:]
         was_over = time[done] <= time[asks]
-        yield done[was_over], asks[was_over]
+        done = done[was_over]
+        waits = _earliest(graph, done, asks[was_over])
+        yield done, waits
+        yield _counted(graph, rounds.target[:-shift][was_over], waits)
+        yield _given_last(graph, rounds), rounds.target
 
 
 def _shift(graph: DependencyGraph, rounds: _HandOff) -> int:
@@ -112,6 +116,186 @@ def _shift(graph: DependencyGraph, rounds: _HandOff) -> int:
     done_ns = graph.time[rounds.done]
     asks_ns = graph.time[rounds.asks]
     return _least_shift(done_ns, asks_ns)
+
+
+def _earliest(
+    graph: DependencyGraph,
+    done: Array,
+    asks: Array,
+) -> Array:
+    """Return the earliest moments, at one place of a program, by which the work of nearly all rounds was done.
+
+    The giver may wait anywhere in between, and what follows the wait cannot run beside the work.
+
+    Args:
+        graph: the graph.
+        done: the moments at which the taker was done, a round each.
+        asks: the last moments at which the giver may have waited.
+    """
+    places = _places(graph, asks[:1])
+    number_of_place = _by_lane(graph, places)
+    number_of_ask = _by_lane(graph, asks)
+    last = np.searchsorted(number_of_place, number_of_ask, "right") - 1
+    earliest = asks
+    for back in range(LIMITS.tried):
+        place = last - back
+        if not len(asks) or (place < 0).any():
+            break
+        moment = places[place]
+        moment_ns = graph.time[moment]
+        was_over = graph.time[done] <= moment_ns
+        if was_over.mean() < LIMITS.nearly_all:
+            break
+        if _is_one_place(graph, moment):
+            earliest = np.where(was_over, moment, asks)
+    return earliest
+
+
+def _is_one_place(graph: DependencyGraph, moment: Array) -> bool:
+    """Return whether nearly all moments are the start, or the end, of activities of one name."""
+    is_end = moment & 1
+    place = coded(
+        _purpose(graph, moment >> 1),
+        is_end,
+    )
+    most = np.bincount(place).max()
+    return bool(most >= LIMITS.nearly_all * len(place))
+
+
+def _counted(
+    graph: DependencyGraph,
+    work: Array,
+    waits: Array,
+) -> tuple[Array, Array]:
+    """Return the waits in turn for work whose giver no recorded moment shows, as in the first and last steps.
+
+    As many items lie between two waits everywhere as lie between the known waits; where this varies, none are returned.
+
+    Args:
+        graph: the graph.
+        work: the moments at which given work began, with a known wait each.
+        waits: the moments at which the giver may have waited for the work.
+    """
+    none = np.zeros(0, np.int64)
+    if not len(waits):
+        return none, none
+    places = _alike_places(graph, waits)
+    number_of_place = _by_lane(graph, places)
+    number_of_wait = _by_lane(graph, waits)
+    place = np.searchsorted(number_of_place, number_of_wait)
+    items = _alike_items(graph, work, waits)
+    item = np.searchsorted(graph.time[items], graph.time[work])
+    _, items_of_place = np.unique(place, return_counts=True)
+    each = int(np.median(items_of_place))
+    first = _first_item(item, place, each)
+    if first is None:
+        return none, none
+    number = np.arange(len(items))
+    place_of_item = (number - first) // each
+    is_first = place_of_item < 0
+    is_last = place_of_item >= len(places)
+    is_known = np.isin(items, work)
+    is_new = ~(is_first | is_last | is_known)
+    if not is_new.any():
+        return none, none
+    done = _done(graph, items[is_new])
+    then = places[place_of_item[is_new]]
+    was_over = graph.time[done] <= graph.time[then]
+    return done[was_over], then[was_over]
+
+
+def _first_item(
+    item: Array,
+    place: Array,
+    each: int,
+) -> int | None:
+    """Return the number of the first item that the first place waits for; None if counts vary.
+
+    Args:
+        item: the number of each item with a known wait.
+        place: the number of the place that waits for each of these items.
+        each: how many items a place waits for.
+    """
+    ahead = np.sort(item - each * place)
+    starts = np.unique(ahead)
+    begin = np.searchsorted(ahead, starts)
+    end = np.searchsorted(ahead, starts + each)
+    covered = end - begin
+    best = int(np.argmax(covered))
+    is_regular = covered[best] >= LIMITS.nearly_all * len(ahead)
+    return int(starts[best]) if is_regular else None
+
+
+def _alike_places(graph: DependencyGraph, waits: Array) -> Array:
+    """Return all moments of a thread that are the start, or the end, of activities with the name of the first wait."""
+    places = _places(graph, waits[:1])
+    name = _purpose(graph, places >> 1)
+    name_of_wait = _purpose(graph, waits[:1] >> 1)
+    same_name = name == name_of_wait
+    same_side = places & 1 == waits[0] & 1
+    return places[same_name & same_side]
+
+
+def _alike_items(
+    graph: DependencyGraph,
+    work: Array,
+    waits: Array,
+) -> Array:
+    """Return the moments at which work of a purpose begins on other threads of the rank than the one that waits."""
+    acts = graph.activities
+    first = work[0] >> 1
+    waiting = waits[0] >> 1
+    same_rank = acts.rank == acts.rank[first]
+    same_name = acts.name == acts.name[first]
+    is_elsewhere = acts.lane != acts.lane[waiting]
+    is_item = same_rank & same_name
+    is_item &= is_elsewhere
+    is_item &= graph.awake
+    items = np.flatnonzero(is_item)
+    moments = np.union1d(2 * items, work)
+    in_time = np.argsort(graph.time[moments], kind="stable")
+    return moments[in_time]
+
+
+def _given_last(graph: DependencyGraph, rounds: _HandOff) -> Array:
+    """Return for each round the last moment at which the work may have been given: a wait may come before that."""
+    places = _places(graph, rounds.source[:1])
+    if not len(places):
+        return rounds.source
+    lane = graph.activities.lane.astype(np.int64)
+    giver = lane[rounds.source >> 1]
+    number = giver * _stride(graph)
+    number += graph.time[rounds.target]
+    number -= graph.time.min()
+    number_of_place = _by_lane(graph, places)
+    last = np.searchsorted(number_of_place, number, "right") - 1
+    given = places[np.maximum(last, 0)]
+    is_later = graph.time[given] > graph.time[rounds.source]
+    is_later &= last >= 0
+    return np.where(is_later, given, rounds.source)
+
+
+def _places(graph: DependencyGraph, vertex: Array) -> Array:
+    """Return the moments at which the thread of a vertex may wait, in order: before operators, and around regions."""
+    acts = graph.activities
+    lane = acts.lane[vertex >> 1]
+    on_thread = np.isin(acts.lane, lane)
+    on_thread &= graph.awake
+    is_region = of_kinds(acts.kind, ANNOTATIONS)
+    is_op = acts.kind == ActivityKind.OP
+    in_op = np.append(is_op, False)[acts.parent]
+    is_outermost = is_op & ~in_op
+    regions = np.flatnonzero(on_thread & is_region)
+    operators = np.flatnonzero(on_thread & is_outermost)
+    moments = np.concatenate(
+        (
+            2 * operators,
+            2 * regions,
+            2 * regions + 1,
+        )
+    )
+    order = np.argsort(_by_lane(graph, moments), kind="stable")
+    return moments[order]
 
 
 def _given(graph: DependencyGraph) -> Array:
@@ -140,15 +324,23 @@ def _purpose(graph: DependencyGraph, rows: Array) -> Array:
 
 
 def _waits_back(graph: DependencyGraph, given: _HandOff) -> Mask:
-    """Return for each round whether its giver is known to wait for the thread of its taker."""
-    lane = graph.activities.lane.astype(np.int64)
-    lanes = len(graph.lanes) + 1  # the last lane is that of no thread, -1
+    """Return for each round whether its giver is known to wait for work that the taker does in this round."""
     edges = graph.edges
     is_sure = edges.confidence >= Confidence.EVEN
     rows = np.flatnonzero(of_kind(graph, EdgeKind.THREAD) & is_sure)
-    pair_of_edge = lane[edges.source[rows] >> 1] * lanes + lane[edges.target[rows] >> 1]
-    pair_of_round = lane[given.target >> 1] * lanes + lane[given.source >> 1]
-    return np.isin(pair_of_round, pair_of_edge)
+    source = edges.source[rows].astype(np.int64)
+    lane = graph.activities.lane
+    giver_of_edge = lane[edges.target[rows] >> 1]
+    giver = lane[given.source >> 1]
+    waits_back = np.zeros(len(given.source), np.bool_)
+    for thread in np.unique(giver).tolist():
+        to_giver = source[giver_of_edge == thread]
+        awaited = np.sort(_by_lane(graph, to_giver))
+        rounds = np.flatnonzero(giver == thread)
+        begun = _by_lane(graph, given.target[rounds])
+        done = _by_lane(graph, given.done[rounds])
+        waits_back[rounds] = np.searchsorted(awaited, done, "right") > np.searchsorted(awaited, begun)
+    return waits_back
 
 
 def _done(graph: DependencyGraph, target: Array) -> Array:
@@ -197,9 +389,13 @@ def _next_wait(
 
 def _by_lane(graph: DependencyGraph, vertex: Array) -> Array:
     """Return numbers that order moments by thread, then by time."""
-    stride = int(np.ptp(graph.time)) + 1
     lane = graph.activities.lane[vertex >> 1].astype(np.int64)
-    return lane * stride + graph.time[vertex] - graph.time.min()
+    return lane * _stride(graph) + graph.time[vertex] - graph.time.min()
+
+
+def _stride(graph: DependencyGraph) -> int:
+    """Return the difference of the numbers of `_by_lane` between one thread and the next at the same time."""
+    return int(np.ptp(graph.time)) + 1
 
 
 def _next_ask(graph: DependencyGraph, source: Array) -> Array:

@@ -33,6 +33,7 @@ from htagraph.core.naming import (
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.threads import may_keep_pace
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
@@ -40,6 +41,7 @@ from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind
 from htagraph.whatif.first_answers import first_answers, taken
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.meets import meets
+from htagraph.whatif.polls import poll_loops
 from htagraph.whatif.rewire import waits_for, with_waits
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ def runs_with(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Ru
     ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
     ends[1::2] = graph.awake
     spans = graph.step_spans
-    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers
+    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers, poll_loops
     kept = np.concatenate((spans.start, spans.end, *(each for of in waits for each in of(graph)[:2])))
     certain = np.where(edges.confidence < UNCERTAIN, NEVER, lag)  # so that no end is left out for what may not exist
     made = runs_of(
@@ -262,8 +264,8 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     Before the first one lies what its thread recorded first.
 
     These are long stretches of host threads between the same two activities in which nothing was recorded: unexplained
-    gaps, or own time of a region or a frame, which is an edge. They recur and take together a fifth of the job: shorter
-    ones are mostly Python.
+    gaps, or own time of a region or a frame, which is an edge. The pauses of a site recur, and take together a fifth of
+    the job, or a share that matters, where the times rather speak for a pace: shorter ones are mostly Python.
     """
     acts, edges = graph.activities, graph.edges
     gaps = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
@@ -283,9 +285,12 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     paused, last, took, row = (each[in_time] for each in (paused, last, took, row))
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
     site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
-    whole = (1 - LIMITS.typical) * (graph.time.max(initial=0) - graph.origin_ns)
-    recurs = (np.bincount(site) >= LIMITS.often) & (np.bincount(site, took) >= whole)
-    parts = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
+    makespan = graph.time.max(initial=0) - graph.origin_ns
+    total = np.bincount(site, took)
+    recurs = (np.bincount(site) >= LIMITS.often) & (total >= LIMITS.small * makespan)
+    sites = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
+    is_long = total >= (1 - LIMITS.typical) * makespan
+    parts = [rows for rows in sites if is_long[site[rows[0]]] or may_keep_pace(took[rows], graph.time[paused[rows]])]
     begins = [2 * int(np.flatnonzero(acts.lane == acts.lane[paused[part[0]] >> 1])[0]) for part in parts]
     sources = (np.concatenate(([begin], paused[part[:-1]])) for begin, part in zip(begins, parts, strict=True))
     source, then = joined(zip(sources, parts, strict=True), 2)
@@ -308,6 +313,17 @@ def with_first_answers(state: State, parts_of: Callable[[], ClassParts]) -> Clas
     parts = parts_of()
     parts.lag.fix(first.released_by, NEVER)
     return _with_edges(parts, _waits(first.end, first.wait, lag), lag)
+
+
+def without_polls(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let loops that wait with a timeout be over as soon as the work that they wait for is done."""
+    loops = poll_loops(state.graph)
+    loops = loops.take(np.flatnonzero(state.lag[loops.last] > NEVER))
+    if not len(loops.last):
+        return None
+    parts = parts_of()
+    parts.lag.fix(loops.last, NEVER)
+    return _with_edges(parts, _waits(loops.begin, loops.over, np.zeros(len(loops.begin), np.int64)))
 
 
 _UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]
@@ -531,6 +547,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "work handed to another thread may be waited for, which the recording cannot show": with_waits_in_turn,
     "the first of several answers may be waited for, whichever it is": with_first_answers,
+    "waits that run out may be over as soon as the work that they wait for is done": without_polls,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
     "hosts without a free core may take part of transfers": with_hosts_in_transfers,

@@ -56,3 +56,31 @@ def test_the_wait_in_turn_was_over_in_the_recording() -> None:
     graph = load(queued(20_000, 9_000, 2))
     done, asks = meets(graph)
     assert (graph.time[done] <= graph.time[asks]).all()
+
+
+def gathered(train_us: int, combine_us: int, call_us: int, steps: int = STEPS) -> list[Json]:
+    """Return a main thread that trains while a pool of two threads calls, and combines what all made."""
+    events: list[Json] = []
+    at = 0
+    for number in range(steps):
+        asks = at + 60
+        called = asks + WAKE_US + call_us
+        trained = asks + 30 + train_us
+        combines = max(trained + 40, called + WAKE_US)
+        first = OTHER + number % 2
+        second = OTHER + 1 - number % 2
+        events += [op("call", asks + WAKE_US, call_us, first), op("call", asks + WAKE_US + 40, call_us - 900, second)]
+        events.append(op("train", asks + 30, train_us))
+        over = combines + combine_us
+        events += [op("combine", combines, combine_us), step(number, at, over + 20 - at)]
+        at = over + 40
+    return events
+
+
+@pytest.mark.parametrize("call_us", [12_000, 30_000])
+def test_what_was_always_there_in_time_may_be_needed_by_the_first_that_begins_then(call_us: int) -> None:
+    """Calls that were hidden behind training come before combining, and not beside it, once training is faster."""
+    before, after = load(gathered(40_000, 15_000, call_us)), load(gathered(2_000, 15_000, call_us))
+    outcome = hg.what_if(before).scale(factor=0.05, op="train").run()
+    truth = step_ns(before) / step_ns(after)
+    assert outcome.low * 0.97 <= truth <= outcome.high * 1.03

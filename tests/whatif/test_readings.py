@@ -208,3 +208,30 @@ def test_runs_say_what_a_replay_under_each_reading_says(graph: DependencyGraph) 
         for reading in DOUBTS.values():
             (known, found), other = told(reading), under(reading, state)
             assert not known or found == (other and (moments(other)[ends].max(), *moments(other)[spans]))
+
+
+def _slept(seed: int, *, paced: bool, every_us: int = 45_000, work_us: int = 38_000) -> list[Json]:
+    """Return steps that sleep until they are due, each as long behind the last one, or for as long as every step."""
+    generator = np.random.default_rng(seed)
+    events: list[Json] = []
+    begin = due = 0
+    for number in range(10):
+        late = int(generator.integers(55, 135))
+        starts = max(begin, due) + late if paced else begin + every_us - work_us + late
+        due = starts + every_us
+        takes = work_us + int(generator.normal(0, 60))
+        over = starts + takes
+        events += [op("train", starts, takes), step(number, begin, over + 90 - begin)]
+        begin = over + 150
+    return events
+
+
+def _may_gain_nothing(events: list[Json]) -> bool:
+    outcome = hg.what_if(load(events)).scale(factor=0.5, op="train").run()
+    return outcome.low < 1.05
+
+
+def test_a_sleep_until_a_step_is_due_may_keep_its_pace_though_it_is_short() -> None:
+    """The sleep takes a seventh of each step. One that always lasts as long differs from it only in how times vary."""
+    assert np.mean([_may_gain_nothing(_slept(seed, paced=True)) for seed in range(12)]) > 0.7
+    assert np.mean([_may_gain_nothing(_slept(seed, paced=False)) for seed in range(12)]) < 0.1

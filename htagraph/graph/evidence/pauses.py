@@ -39,6 +39,8 @@ class _Pauses(NamedTuple):
     """When each ends, ns."""
     role: npt.NDArray[np.uint64]
     """Equal for pauses between activities of the same names, on any thread."""
+    is_long: Mask
+    """Which are long."""
     waits: Mask
     """Which are long, and not explained yet."""
 
@@ -49,6 +51,7 @@ class _Pauses(NamedTuple):
             self.begin[rows],
             self.end[rows],
             self.role[rows],
+            self.is_long[rows],
             self.waits[rows],
         )
 
@@ -93,8 +96,11 @@ def pauses(
         names = what_of(job, made.row), job.activities.name[made.row]
         for rows in grouped(idle.role):
             role = idle.of_role(rows)
-            if np.count_nonzero(role.waits) >= LIMITS.often:
+            unexplained = np.count_nonzero(role.waits)
+            if unexplained >= LIMITS.often:
                 of_roles += _waits(role, made, names)
+            elif unexplained and np.count_nonzero(role.is_long) >= LIMITS.often:
+                of_roles += _like_the_explained(role, made, names)
     source, target, sure = joined(of_roles, 3)
     return source, target, sure
 
@@ -115,6 +121,7 @@ def _pauses(job: RecordedJob, lanes: Mask, known: Edges) -> _Pauses:
         begin,
         end,
         mixed(places(job, source), places(job, target)),
+        is_long,
         is_long & ~_explained(job, target, begin, end, known),
     )
 
@@ -225,6 +232,27 @@ def _waits(
     source = 2 * releasing[likeliest.by] + 1
     yield source, role.target[woken], np.full(len(woken), sure)
     yield from _counted(role, likeliest)
+
+
+def _like_the_explained(
+    role: _Pauses,
+    made: Ends,
+    names: tuple[Array, ...],
+) -> Iterator[HandOvers]:
+    """Yield who releases the few pauses of a role that no edge explains, like the last pause of a recording.
+
+    All long pauses of the role tell which work does.
+
+    Args:
+        role: the pauses.
+        made: the ends of all work of the threads.
+        names: the name of each work, in two ways: with the region around the work, and alone.
+    """
+    all_long = role._replace(waits=role.is_long)
+    unexplained = role.target[role.waits]
+    for source, target, sure in _waits(all_long, made, names):
+        is_new = np.isin(target, unexplained)
+        yield source[is_new], target[is_new], sure[is_new]
 
 
 def _releasers(

@@ -22,16 +22,16 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, joined, looked_up, marked
 from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
-from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
+from htagraph.core.naming import has_loader_workers, is_collective_call, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import Activities, lane_moments
-from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others
+from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others, ratio
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of",
+    "HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "may_keep_pace", "outside_waits", "places_of",
     "unnumbered_names", "waited_loaders", "what_of", "worker_loads",
 ]  # fmt: skip
 
@@ -189,15 +189,57 @@ class _Takes(NamedTuple):
 
 
 def _communicated(job: RecordedJob, items: Array, since: Array) -> npt.NDArray[np.bool_]:
-    """Return whether communication of an operator's rank ended between a moment, ns, and the operator's start."""
-    acts, out = job.activities, np.zeros(len(items), np.bool_)
+    """Return whether communication that operators' threads take part in ended in the pauses before the operators.
+
+    A thread that calls collectives, or sends and receives, takes part in all communication of the rank. Any other
+    thread, such as one that serves calls of other ranks, waited for communication only where the pause ended with it.
+
+    Args:
+        job: the job.
+        items: the operators.
+        since: when each pause began, ns.
+    """
+    acts = job.activities
+    out = np.zeros(len(items), np.bool_)
     for rank in np.unique(acts.rank[items]).tolist():
-        own, of_rank = np.flatnonzero(acts.rank[items] == rank), acts.of_rank(rank)
-        rows = of_rank.start + np.flatnonzero(of_kinds(acts.kind[of_rank], COMMUNICATION))
+        of_rank = acts.of_rank(rank)
+        is_communication = of_kinds(acts.kind[of_rank], COMMUNICATION)
+        rows = of_rank.start + np.flatnonzero(is_communication)
+        takes_part = _takes_part(job, of_rank, rows)
+        on_rank = np.flatnonzero(acts.rank[items] == rank)
+        paused = items[on_rank]
+        begun = since[on_rank] - 1
+        until = job.moment(2 * paused)
+        ends = Ends.of(rows, job.moment(2 * rows + 1))
         # the thread may go on before the record of what it waited for ends
-        until = job.moment(2 * items[own]) + LIMITS.slice_ns
-        out[own] = Ends.of(rows, job.moment(2 * rows + 1)).between(since[own] - 1, until)
+        in_pause = ends.between(begun, until + LIMITS.slice_ns)
+        at_end = ends.between(np.maximum(begun, until - LIMITS.turn_ns), until) | _runs_out(job, rows, until)
+        out[on_rank] = np.where(takes_part[acts.lane[paused]], in_pause, at_end)
     return out
+
+
+def _takes_part(job: RecordedJob, of_rank: slice, communication: Array) -> npt.NDArray[np.bool_]:
+    """Return for each lane of the job whether the thread calls communication of a rank, or records some."""
+    acts = job.activities
+    is_call = names_that(is_collective_call, job.names)[acts.name[of_rank]] & (acts.kind[of_rank] == ActivityKind.OP)
+    calls = acts.lane[of_rank][is_call]
+    lanes = np.concatenate((calls, acts.lane[communication]))
+    return marked(lanes, len(job.lanes) + 1)
+
+
+def _runs_out(job: RecordedJob, communication: Array, moment: Array) -> npt.NDArray[np.bool_]:
+    """Return at which moments (ns) communication is under way whose record ends within a slice of the host's time."""
+    begin = job.moment(2 * communication)
+    order = np.argsort(begin, kind="stable")
+    last = np.searchsorted(begin[order], moment, "right") - 1
+    nearest_begun = last[:, None] - np.arange(LIMITS.nearest_ends)
+    end = job.moment(2 * communication + 1)[order]
+    if not len(end):
+        return np.zeros(len(moment), np.bool_)
+    end_of_begun = end[np.maximum(nearest_begun, 0)]
+    is_near = (end_of_begun > moment[:, None]) & (end_of_begun <= moment[:, None] + LIMITS.slice_ns)
+    runs_out: npt.NDArray[np.bool_] = ((nearest_begun >= 0) & is_near).any(axis=1)
+    return runs_out
 
 
 class _Link(NamedTuple):
@@ -249,9 +291,11 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
     found = 2 * made[by] + 1, target, np.full(len(by), sure)
+    parts = [found, _one_by_one(job, link)]
     each, usual = _pace(woken, by)
     if each < 1:
-        return found
+        source, target, confidence = joined(parts, 3)
+        return source, target, confidence
     last = min(each, LIMITS.in_a_row)
     taker = np.repeat(np.arange(len(rows)), last)
     maker = each * taker + usual - np.tile(np.arange(last), len(rows))
@@ -260,9 +304,40 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
     new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
     taker, maker = taker[new], maker[new]
-    counted = 2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)
-    source, target, confidence = joined((found, counted), 3)
+    parts.append((2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)))
+    source, target, confidence = joined(parts, 3)
     return source, target, confidence
+
+
+def _one_by_one(job: RecordedJob, link: _Link) -> HandOvers:
+    """Return the hand-overs to operators of a link's name behind other operators: the k-th operator takes item k.
+
+    A thread that takes items one by one, such as answers of a pool in the order of its questions, may have to wait for
+    the first item of a step only. The operator before differs then, and with it the key. Where counts by name disagree,
+    or many items were not there in time, no hand-over is returned.
+    """
+    takes = link.takes
+    none = np.zeros(0, np.int64)
+    rank = job.activities.rank
+    item = takes.item[link.rows[0]]
+    same_rank = np.flatnonzero(rank[takes.item] == rank[item])
+    name = what_of(job, takes.item[same_rank])
+    of_name = same_rank[name == what_of(job, takes.item[link.rows[:1]])[0]]
+    number = np.searchsorted(of_name, link.rows[link.woken])
+    if len(of_name) == len(link.rows) or _pace(number, link.by)[0] != 1:
+        return none, none, none
+    ahead = int(np.median(link.by - number))
+    taker = np.arange(len(of_name))
+    maker = taker + ahead
+    was_made = (maker >= 0) & (maker < len(link.made))
+    taker = of_name[taker[was_made]]
+    source = 2 * link.made[maker[was_made]] + 1
+    in_time = job.moment(source) <= takes.start[taker]
+    if in_time.mean() < LIMITS.nearly_all:
+        return none, none, none
+    new = in_time & ~np.isin(taker, link.rows[link.woken])
+    target = 2 * takes.item[taker[new]]
+    return source[new], target, np.full(len(target), Confidence.COUNTED)
 
 
 def _pace(taken: Array, made: Array, least: int = 0) -> tuple[int, int]:
@@ -393,6 +468,21 @@ def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
     # the first item of a recording may have been asked for before it
     odds = [_made_up(w[first:], p[first:]) for w, p in alike for first in (0, 1) if len(w) > LIMITS.proof]
     return bool(odds) and confidence(*odds) > 0
+
+
+def may_keep_pace(wait: Ints, end: Ints) -> bool:
+    """Return whether pauses of a site are likelier to make up for the work before them than to be work as well.
+
+    That is no proof: `outside_waits` asks for more, as most pauses are a thread's own.
+
+    Args:
+        wait: how long each pause lasts, ns.
+        end: when each pause ends, ns.
+    """
+    pace = np.diff(end)
+    later = wait[1:]
+    odds = [_made_up(later[first:], pace[first:]) for first in (0, 1) if len(later) - first >= LIMITS.often]
+    return bool(odds) and ratio(*odds)[0] > 0
 
 
 def _made_up(wait: Ints, pace: Ints) -> Odds:

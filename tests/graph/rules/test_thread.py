@@ -167,3 +167,64 @@ def test_who_takes_a_lock_for_long_waits_for_who_gives_it(given: int, lock: str)
     graph = load([*writer, *trains])
     released = (f"{give}.start", f"{take}.end", 0) in edges_by_name(graph, EdgeKind.THREAD)
     assert released == ((given, lock) == (50_000, "0x1")), "what was given long before, or another lock, is not that"
+
+
+def served(trainers: tuple[int, ...] = (1, 2), rounds: int = 8) -> dict[int, list[Json]]:
+    """Return ranks that meet by collectives, and in between call rank 0, whose answer a thread of each rank takes."""
+    job: dict[int, list[Json]] = {rank: [] for rank in (0, *trainers)}
+    begin = 0
+    for number in range(rounds):
+        trained = begin + 12_000 + 170 * number % 900
+        answered = trained + 600 + 30_000
+        job[0].append({**op("update", trained + 600, 30_000), "tid": OTHER + 1})
+        for rank in trainers:
+            job[rank].append(op("train", begin, trained - begin - 300 * (rank != trainers[number % len(trainers)])))
+            job[rank].append({**op("unpack", answered + 700 + 10 * rank, 20), "tid": OTHER + 1})
+        meet = answered + 1_200
+        for rank in job:
+            calls = meet if rank else begin + 100
+            work = annotation("gloo:barrier", calls + 50, meet + 200 - calls)
+            job[rank] += [op("c10d::barrier", calls, 40, **tensor_args(16)), {**work, "tid": OTHER}]
+        begin = meet + 500
+    return job
+
+
+def test_a_thread_that_calls_no_collective_may_wait_for_another_rank_across_collectives() -> None:
+    """The thread that unpacks answers idles while its rank's main thread is in a barrier, of which it takes no part."""
+    graph = host_job(served())
+    names = [(source, target) for source, target, *_ in edges_by_name(graph, EdgeKind.THREAD)]
+    assert names.count(("update.end", "unpack.start")) >= 2 * 6
+    faster = hg.what_if(graph).scale(factor=0.5, name="update").run()
+    assert faster.saved_ns == pytest.approx(8 * 15_000_000, rel=0.2)
+
+
+def loaded_ahead(compute: int, load_time: int, layers: int = 4, steps: int = 8) -> list[Json]:
+    """Return a main thread that computes layers, and a thread that stages, then loads each layer one layer ahead."""
+    events: list[Json] = []
+    at = 0
+    for _ in range(steps):
+        events.append(op("prepare", at, 3_000))
+        events.append(op("stage", at + 3_150, 1_000, tid=OTHER))
+        asked = at + 4_200
+        free = asked
+        done = []
+        computed = [asked]
+        for layer in range(layers):
+            # a load begins once the layer before the last one is computed, and the thread is free
+            begins = max(computed[max(0, layer - 1)], free) + 150
+            free = begins + load_time
+            done.append(free)
+            events.append(op("load", begins, load_time, tid=OTHER))
+            starts = max(computed[-1] + 60, free + 150)
+            events.append(op("compute", starts, compute))
+            computed.append(starts + compute)
+        at = computed[-1] + 80
+    return events
+
+
+def test_the_kth_operator_takes_the_kth_item_where_only_the_first_had_to_wait() -> None:
+    """Loads that were hidden behind what they are loaded ahead of bind once that is faster."""
+    graph = load(loaded_ahead(16_000, 9_000))
+    outcome = hg.what_if(graph).scale(factor=0.125, op="compute").run()
+    truth = load(loaded_ahead(2_000, 9_000))
+    assert outcome.makespan_ns == pytest.approx(int(truth.time.max()) - truth.origin_ns, rel=0.03)
