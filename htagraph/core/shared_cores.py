@@ -254,6 +254,7 @@ def _react(now: int, kind: int, vertex: int, schedule: _Schedule, events: Any) -
         _ask(now, vertex, schedule, events)
     elif kind == _BEGAN and _in_queue(vertex, host, schedule):
         schedule.without[vertex] = not _has_free_core(host, schedule)
+        _pass_over(now, host, schedule)
         _get(now, vertex, schedule, events)
 
 
@@ -437,15 +438,11 @@ def _get(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # no
 @njit(no_cpython_wrapper=True)
 def _divide_gap(now: int, vertex: int, waited: int, schedule: _Schedule) -> None:
     """Write which parts of a recorded gap were a pause, a wait for the core that the thread gets now, and its wake."""
-    recorded = schedule.recorded[vertex]
-    host = schedule.host[vertex]
     if schedule.without[vertex]:
         schedule.wake[vertex] = waited
-    elif _has_free_core(host, schedule) and recorded == now:  # nobody made it wait
-        schedule.pause[vertex] += waited
     else:
         schedule.wait[vertex] = waited
-        schedule.wake[vertex] = recorded - now
+        schedule.wake[vertex] = schedule.recorded[vertex] - now
 
 
 @njit(no_cpython_wrapper=True)

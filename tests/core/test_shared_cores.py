@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from htagraph.core.shared_cores import BLOCKS, RUNS, CoreUsers, Dag, shared, taken
 
@@ -43,3 +44,18 @@ def test_in_a_changed_job_it_gets_the_core_of_another_thread() -> None:
     shares = taken(dag, users, np.zeros(8, np.int64), np.array([0, 10, 10, 50, 10, 70, 51, 81]))
     changed, _ = job([10, 40, 20, 30], [0, 0, 41])
     assert shared(changed, users, shares)[THREE] == 21
+
+
+@pytest.mark.parametrize("wake_ns", [0, 1])
+def test_a_thread_that_goes_on_the_moment_a_core_is_free_waited_for_it(wake_ns: int) -> None:
+    dag, users = job([10, 40, 60, 30], [0, 0, 40 + wake_ns])
+    third = 50 + wake_ns
+    time = np.array([0, 10, 10, 50, 10, 70, third, third + 30])
+    shares = taken(dag, users, np.zeros(8, np.int64), time)
+    assert (shares.pause[THREE], shares.wait[THREE], shares.wake[THREE]) == (0, 40, wake_ns)
+
+
+def test_a_thread_that_goes_on_while_a_core_has_long_been_free_paused_by_itself() -> None:
+    dag, users = job([10, 40, 60, 30], [0, 0, 45])
+    shares = taken(dag, users, np.zeros(8, np.int64), np.array([0, 10, 10, 50, 10, 70, 55, 85]))
+    assert (shares.pause[THREE], shares.wait[THREE], shares.wake[THREE]) == (45, 0, 0)
