@@ -31,7 +31,7 @@ _BLOCKS: Final = 1
 _ASKS: Final = 2
 """Kind of event: a thread asks for a core before a vertex."""
 _GIVES: Final = 3
-"""Kind of event: a thread gives its core away before a vertex that others allow later."""
+"""Kind of event: a thread gives a core away before a vertex that other threads allow later."""
 _BEGAN: Final = 4
 """Kind of event: a vertex was recorded; its thread has a core after that, also if none was free."""
 
@@ -61,9 +61,9 @@ class CoreUsers(NamedTuple):
     then: Array
     """Of each vertex: the next vertex of its thread; -1 for none."""
     first: Array
-    """Of each vertex: whether its thread begins with it and has to be woken."""
+    """Of each vertex: whether its thread begins there and has to be woken."""
     cores: Array
-    """Of each host: how many cores it has."""
+    """Of each host: the number of its cores."""
     by_time: Array
     """The vertices in the order in which they were recorded: who asks at the same moment gets cores in this order."""
     place: Array
@@ -80,11 +80,11 @@ class Shares(NamedTuple):
     """Of each vertex that is no `RUNS`: the parts of its gap, ns."""
 
     pause: Array
-    """The thread's own pause before it asks for a core."""
+    """The pause of the thread before asking for a core."""
     wait: Array
-    """How long it waited for a core."""
+    """How long the thread waited for a core."""
     wake: Array
-    """How long after it got a core the moment came."""
+    """How long after getting a core the moment came."""
     without: Array
     """Whether the thread went on though no core was free."""
 
@@ -127,7 +127,7 @@ class _Schedule(NamedTuple):
     waiting: Array
     """How many edges into each vertex are still to come."""
     gave: Array
-    """Whether the thread of each vertex gave its core away before it."""
+    """Whether the thread of each vertex gave its core away before."""
     asked: Array
     """Since when each vertex is ready for a core."""
     queue: Array
@@ -139,7 +139,7 @@ class _Schedule(NamedTuple):
     early: Array
     """Of each host: the vertices that were recorded before a core was free, in their order."""
     earlier: Array
-    """Of each host: how many vertices these are."""
+    """Of each host: how many vertices were recorded before a core was free."""
 
 
 def taken(dag: Dag, threads: CoreUsers, pause: Array, time: Array) -> Shares:
@@ -263,7 +263,7 @@ def _plan(moment: int, kind: int, vertex: int, schedule: _Schedule, events: Any)
 
 @njit(no_cpython_wrapper=True)
 def _react(now: int, kind: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
-    """Do what an event says."""
+    """Do an event."""
     host = schedule.host[vertex]
     if kind == _HAPPENS:
         _happen(now, vertex, schedule, events)
@@ -282,7 +282,7 @@ def _react(now: int, kind: int, vertex: int, schedule: _Schedule, events: Any) -
 
 @njit(no_cpython_wrapper=True)
 def _begin_as_recorded(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
-    """Let a thread that got no core go on as recorded: on a core that has been free, else without a core."""
+    """Let a thread without a core go on as recorded: on a core that has been free, or without."""
     host = schedule.host[vertex]
     schedule.without[vertex] = not _has_free_core(host, schedule)
     _pass_over(now, host, schedule)
@@ -335,7 +335,7 @@ def _keep_early(vertex: int, host: int, schedule: _Schedule) -> None:
 
 @njit(no_cpython_wrapper=True)
 def _divide_early(now: int, vertex: int, schedule: _Schedule) -> None:
-    """Write that a thread, recorded a moment before, waited for the core that is free now."""
+    """Write that a thread recorded a moment ago waited for the core that is free now."""
     _not_ready(now, schedule.host[vertex], vertex, schedule)
     schedule.without[vertex] = False
     schedule.wait[vertex] = now - schedule.asked[vertex]
@@ -431,7 +431,7 @@ def _ready(vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN4
 
 @njit(no_cpython_wrapper=True)
 def _blocks_until(allowed: int, vertex: int, schedule: _Schedule) -> bool:
-    """Return whether a thread with a core has to block before a vertex, since other threads allow the vertex later."""
+    """Return whether a thread with a core blocks before a vertex, since other threads allow the vertex later."""
     if schedule.gave[vertex]:
         return False
     if schedule.kind[vertex] != BLOCKS:
