@@ -18,9 +18,9 @@ from htagraph.core.compiled import for_reading, njit
 __all__ = ["BLOCKS", "PAUSES", "RUNS", "CoreUsers", "Dag", "Shares", "shared", "taken"]
 
 RUNS: Final = 0
-"""A moment that its thread reaches with the core that it has, or that needs none."""
+"""A moment that a thread reaches without giving a core away, or that needs none."""
 BLOCKS: Final = 1
-"""A moment before which its thread gives its core away if it has to wait for other threads."""
+"""A moment before which a thread gives the core away if other threads have to come first."""
 PAUSES: Final = 2
 """A moment before which its thread gives its core away, and asks for one after a pause of its own."""
 
@@ -30,7 +30,9 @@ _BLOCKS: Final = 1
 """Kind of event: a thread can only wait before a vertex, unless other threads let it go on by then."""
 _ASKS: Final = 2
 """Kind of event: a thread asks for a core before a vertex."""
-_BEGAN: Final = 3
+_GIVES: Final = 3
+"""Kind of event: a thread gives a core away before a vertex that other threads allow later."""
+_BEGAN: Final = 4
 """Kind of event: a vertex was recorded; its thread has a core after that, also if none was free."""
 
 
@@ -54,18 +56,22 @@ class CoreUsers(NamedTuple):
     """Of each vertex: the number of the host whose core its thread needs; -1 for none."""
     kind: Array
     """Of each vertex: `RUNS`, `BLOCKS` or `PAUSES`."""
+    lane: Array
+    """Of each vertex: the number of its thread."""
     then: Array
     """Of each vertex: the next vertex of its thread; -1 for none."""
     first: Array
-    """Of each vertex: whether its thread begins with it and has to be woken."""
+    """Of each vertex: whether its thread begins there and has to be woken."""
     cores: Array
-    """Of each host: how many cores it has."""
+    """Of each host: the number of its cores."""
     by_time: Array
     """The vertices in the order in which they were recorded: who asks at the same moment gets cores in this order."""
     place: Array
     """Of each vertex: its place in this order."""
     soon: int
     """Within this, a thread that gets a core goes on, ns; a thread that does not was not ready."""
+    jitter: int
+    """So long before a core is free a waiting thread may have been recorded, ns."""
     most: int
     """How many threads wait at once, at most."""
 
@@ -74,11 +80,11 @@ class Shares(NamedTuple):
     """Of each vertex that is no `RUNS`: the parts of its gap, ns."""
 
     pause: Array
-    """The thread's own pause before it asks for a core."""
+    """The pause of the thread before asking for a core."""
     wait: Array
-    """How long it waited for a core."""
+    """How long the thread waited for a core."""
     wake: Array
-    """How long after it got a core the moment came."""
+    """How long after getting a core the moment came."""
     without: Array
     """Whether the thread went on though no core was free."""
 
@@ -99,10 +105,12 @@ class _Schedule(NamedTuple):
     host: Array
     """As in `CoreUsers`."""
     kind: Array
+    lane: Array
     then: Array
     cores: Array
     place: Array
     soon: int
+    jitter: int
     pause: Array
     """As in `Shares`."""
     wait: Array
@@ -114,10 +122,12 @@ class _Schedule(NamedTuple):
     """The gaps that are looked for; else nothing."""
     allowed: Array
     """The latest moment that the edges so far allow each vertex."""
+    reached: Array
+    """Until when work of the same thread lasts before each vertex; the end of all times while open."""
     waiting: Array
     """How many edges into each vertex are still to come."""
     gave: Array
-    """Whether the thread of each vertex gave its core away before it."""
+    """Whether the thread of each vertex gave its core away before."""
     asked: Array
     """Since when each vertex is ready for a core."""
     queue: Array
@@ -126,6 +136,10 @@ class _Schedule(NamedTuple):
     """Of each host: how many vertices wait for a core."""
     busy: Array
     """Of each host: how many of its cores are taken."""
+    early: Array
+    """Of each host: the vertices that were recorded before a core was free, in their order."""
+    earlier: Array
+    """Of each host: how many vertices were recorded before a core was free."""
 
 
 def taken(dag: Dag, threads: CoreUsers, pause: Array, time: Array) -> Shares:
@@ -197,10 +211,12 @@ def _simulate(dag: Dag, threads: CoreUsers, shares: Shares, recorded: Array, gap
         dag.live,
         threads.host,
         threads.kind,
+        threads.lane,
         threads.then,
         threads.cores,
         threads.place,
         threads.soon,
+        threads.jitter,
         shares.pause,
         shares.wait,
         shares.wake,
@@ -208,11 +224,14 @@ def _simulate(dag: Dag, threads: CoreUsers, shares: Shares, recorded: Array, gap
         recorded,
         gap,
         np.full(vertices, np.iinfo(np.int64).min // 2),
+        np.full(vertices, np.iinfo(np.int64).max),
         np.diff(dag.in_offsets),
         threads.first.copy(),
         np.zeros(vertices, np.int64),
         np.zeros((hosts, threads.most), np.int64),
         np.zeros(hosts, np.int64),
+        np.zeros(hosts, np.int64),
+        np.zeros((hosts, threads.most), np.int64),
         np.zeros(hosts, np.int64),
     )
     events: list[Any] = [(np.int64(0), np.int64(0), np.int64(0))]
@@ -232,29 +251,95 @@ def _begin(head: Array, schedule: _Schedule, events: Any) -> None:  # noqa: ANN4
             schedule.waiting[schedule.target[edge]] -= 1
     for vertex in range(len(schedule.gap)):
         if schedule.waiting[vertex] == 0:
-            _plan(head[vertex], _HAPPENS, schedule.place[vertex], events)
+            _plan(head[vertex], _HAPPENS, vertex, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
-def _plan(moment: int, kind: int, place: int, events: Any) -> None:  # noqa: ANN401
-    """Plan an event of the vertex at a place of the recording."""
+def _plan(moment: int, kind: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Plan an event of a vertex."""
+    place = schedule.place[vertex]
     heapq.heappush(events, (np.int64(moment), np.int64(kind), np.int64(place)))
 
 
 @njit(no_cpython_wrapper=True)
 def _react(now: int, kind: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
-    """Do what an event says."""
+    """Do an event."""
     host = schedule.host[vertex]
     if kind == _HAPPENS:
         _happen(now, vertex, schedule, events)
     elif kind == _BLOCKS and schedule.waiting[vertex] > 0:
         schedule.gave[vertex] = True
-        _give(now, host, schedule, events)
+        _give(now, vertex, schedule, events)
+    elif kind == _GIVES:
+        _give(now, vertex, schedule, events)
     elif kind == _ASKS:
         _ask(now, vertex, schedule, events)
-    elif kind == _BEGAN and _in_queue(vertex, host, schedule):
-        schedule.without[vertex] = not _has_free_core(host, schedule)
+    elif kind == _BEGAN and not _is_recorded(schedule):
         _get(now, vertex, schedule, events)
+    elif kind == _BEGAN and _in_queue(vertex, host, schedule):
+        _begin_as_recorded(now, vertex, schedule, events)
+
+
+@njit(no_cpython_wrapper=True)
+def _begin_as_recorded(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Let a thread without a core go on as recorded: on a core that has been free, or without."""
+    host = schedule.host[vertex]
+    schedule.without[vertex] = not _has_free_core(host, schedule)
+    _pass_over(now, host, schedule)
+    _get(now, vertex, schedule, events)
+    if schedule.without[vertex]:
+        _keep_early(vertex, host, schedule)
+
+
+@njit(no_cpython_wrapper=True)
+def _pass_to_early(now: int, giver: int, schedule: _Schedule) -> None:
+    """Let the first thread that went on just before another thread gives a core away have waited for this core."""
+    host = schedule.host[giver]
+    is_passed = _forget_early(giver, schedule)
+    count = schedule.earlier[host]
+    schedule.earlier[host] = 0
+    for index in range(count):
+        vertex = schedule.early[host, index]
+        late = now - schedule.recorded[vertex]
+        if late > schedule.jitter:
+            continue
+        if is_passed:
+            _keep_early(vertex, host, schedule)
+        else:
+            _divide_early(now, vertex, schedule)
+            is_passed = True
+
+
+@njit(no_cpython_wrapper=True)
+def _forget_early(giver: int, schedule: _Schedule) -> bool:
+    """Forget early moments of the thread of a vertex; return whether there were any."""
+    host = schedule.host[giver]
+    lane = schedule.lane[giver]
+    count = schedule.earlier[host]
+    schedule.earlier[host] = 0
+    for index in range(count):
+        vertex = schedule.early[host, index]
+        if schedule.lane[vertex] != lane:
+            _keep_early(vertex, host, schedule)
+    return bool(schedule.earlier[host] < count)
+
+
+@njit(no_cpython_wrapper=True)
+def _keep_early(vertex: int, host: int, schedule: _Schedule) -> None:
+    """Add a vertex to the early ones of a host, if there is room."""
+    count = schedule.earlier[host]
+    if count < schedule.early.shape[1]:
+        schedule.early[host, count] = vertex
+        schedule.earlier[host] = count + 1
+
+
+@njit(no_cpython_wrapper=True)
+def _divide_early(now: int, vertex: int, schedule: _Schedule) -> None:
+    """Write that a thread recorded a moment ago waited for the core that is free now."""
+    _not_ready(now, schedule.host[vertex], vertex, schedule)
+    schedule.without[vertex] = False
+    schedule.wait[vertex] = now - schedule.asked[vertex]
+    schedule.wake[vertex] = schedule.recorded[vertex] - now
 
 
 @njit(no_cpython_wrapper=True)
@@ -278,7 +363,7 @@ def _happen(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  #
         _pass_core(now, vertex, schedule, events)
     until = _release(now, vertex, schedule, events)
     if host >= 0 and then >= 0 and schedule.kind[then] == BLOCKS and schedule.waiting[then] > 0:
-        _plan(until, _BLOCKS, schedule.place[then], events)
+        _plan(until, _BLOCKS, then, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
@@ -286,14 +371,16 @@ def _pass_core(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:
     """Take a core for a thread that nothing wakes, and give the core of a thread that pauses or ends back."""
     host = schedule.host[vertex]
     then = schedule.then[vertex]
-    if schedule.in_offsets[vertex] == schedule.in_offsets[vertex + 1]:
+    first = schedule.in_offsets[vertex]
+    end = schedule.in_offsets[vertex + 1]
+    if first == end:
         _pass_over(now, host, schedule)
         schedule.busy[host] += 1
     if then < 0:
-        _give(now, host, schedule, events)
+        _give(now, vertex, schedule, events)
     elif schedule.kind[then] == PAUSES:
         schedule.gave[then] = True
-        _give(now, host, schedule, events)
+        _give(now, vertex, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
@@ -301,13 +388,16 @@ def _release(now: int, vertex: int, schedule: _Schedule, events: Any) -> int:  #
     """Tell the targets of a vertex that it happened; return until when its thread is at work, ns."""
     then = schedule.then[vertex]
     until = now
-    for edge in range(schedule.out_offsets[vertex], schedule.out_offsets[vertex + 1]):
+    first = schedule.out_offsets[vertex]
+    end = schedule.out_offsets[vertex + 1]
+    for edge in range(first, end):
         if not schedule.live[edge]:
             continue
         target = schedule.target[edge]
         allowed = now + schedule.lag[edge]
         if target == then:
             until = max(until, allowed)
+            schedule.reached[target] = until
         schedule.allowed[target] = max(schedule.allowed[target], allowed)
         schedule.waiting[target] -= 1
         if schedule.waiting[target] == 0:
@@ -321,19 +411,32 @@ def _ready(vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN4
     allowed = schedule.allowed[vertex]
     gap = schedule.gap[vertex]
     if schedule.kind[vertex] == RUNS or schedule.host[vertex] < 0:
-        _plan(allowed + gap, _HAPPENS, schedule.place[vertex], events)
+        _plan(allowed + gap, _HAPPENS, vertex, schedule, events)
         return
     if _is_recorded(schedule):
         schedule.pause[vertex] = min(schedule.pause[vertex], max(gap, 0))
     pause = schedule.pause[vertex]
+    if _blocks_until(allowed, vertex, schedule):
+        schedule.gave[vertex] = True
+        _plan(schedule.reached[vertex], _GIVES, vertex, schedule, events)
     if schedule.gave[vertex]:
-        _plan(allowed + pause, _ASKS, schedule.place[vertex], events)
+        _plan(allowed + pause, _ASKS, vertex, schedule, events)
         return
     if _is_recorded(schedule):
         schedule.wake[vertex] = gap - pause
     else:
         schedule.shared_gap[vertex] = pause + schedule.wake[vertex]
-    _plan(allowed + pause + schedule.wake[vertex], _HAPPENS, schedule.place[vertex], events)
+    _plan(allowed + pause + schedule.wake[vertex], _HAPPENS, vertex, schedule, events)
+
+
+@njit(no_cpython_wrapper=True)
+def _blocks_until(allowed: int, vertex: int, schedule: _Schedule) -> bool:
+    """Return whether a thread with a core blocks before a vertex, since other threads allow the vertex later."""
+    if schedule.gave[vertex]:
+        return False
+    if schedule.kind[vertex] != BLOCKS:
+        return False
+    return bool(schedule.reached[vertex] < allowed)
 
 
 @njit(no_cpython_wrapper=True)
@@ -342,13 +445,13 @@ def _ask(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # no
     host = schedule.host[vertex]
     _pass_over(now, host, schedule)
     schedule.asked[vertex] = now
+    if schedule.without[vertex]:
+        _plan(now + schedule.wake[vertex], _BEGAN, vertex, schedule, events)
+        return
     schedule.queue[host, schedule.queued[host]] = vertex
     schedule.queued[host] += 1
     if _is_recorded(schedule):
-        _plan(schedule.recorded[vertex], _BEGAN, schedule.place[vertex], events)
-    elif schedule.without[vertex]:
-        _get(now, vertex, schedule, events)
-        return
+        _plan(schedule.recorded[vertex], _BEGAN, vertex, schedule, events)
     _serve(now, host, schedule, events)
 
 
@@ -370,9 +473,10 @@ def _first_in_queue(now: int, host: int, schedule: _Schedule) -> int:
     In a recording, a thread that went on much later was not ready when a core was left to a thread behind it, or free.
     """
     first = -1
+    soon = now + schedule.soon
     for index in range(schedule.queued[host]):
         vertex = schedule.queue[host, index]
-        if _is_recorded(schedule) and schedule.recorded[vertex] > now + schedule.soon:
+        if _is_recorded(schedule) and schedule.recorded[vertex] > soon:
             continue
         if first < 0 or _is_before(vertex, first, schedule):
             first = vertex
@@ -382,18 +486,23 @@ def _first_in_queue(now: int, host: int, schedule: _Schedule) -> int:
 @njit(no_cpython_wrapper=True)
 def _is_before(vertex: int, other_vertex: int, schedule: _Schedule) -> bool:
     """Return whether the thread of one vertex has waited longer for a core than the thread of another vertex."""
-    asked = schedule.asked
-    place = schedule.place
-    if asked[vertex] != asked[other_vertex]:
-        return bool(asked[vertex] < asked[other_vertex])
-    return bool(place[vertex] < place[other_vertex])
+    asked = schedule.asked[vertex]
+    other_asked = schedule.asked[other_vertex]
+    if asked != other_asked:
+        return bool(asked < other_asked)
+    place = schedule.place[vertex]
+    other_place = schedule.place[other_vertex]
+    return bool(place < other_place)
 
 
 @njit(no_cpython_wrapper=True)
-def _give(now: int, host: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
-    """Give a core back."""
+def _give(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # noqa: ANN401
+    """Give the core of the thread of a vertex back."""
+    host = schedule.host[vertex]
     _pass_over(now, host, schedule)
     schedule.busy[host] -= 1
+    if schedule.earlier[host] > 0:
+        _pass_to_early(now, vertex, schedule)
     _serve(now, host, schedule, events)
 
 
@@ -422,30 +531,28 @@ def _get(now: int, vertex: int, schedule: _Schedule, events: Any) -> None:  # no
     """Let a thread have a core from now on."""
     host = schedule.host[vertex]
     _leave_queue(vertex, host, schedule)
+    schedule.busy[host] += 1
     waited = now - schedule.asked[vertex]
+    happens = now
     if _is_recorded(schedule):
         _divide_gap(now, vertex, waited, schedule)
+    elif schedule.without[vertex]:
+        schedule.shared_gap[vertex] = schedule.pause[vertex] + waited
     else:
         schedule.shared_gap[vertex] = schedule.pause[vertex] + waited + schedule.wake[vertex]
-    schedule.busy[host] += 1
-    happens = now
-    if not (_is_recorded(schedule) and schedule.without[vertex]):
+    if not schedule.without[vertex]:
         happens += schedule.wake[vertex]
-    _plan(happens, _HAPPENS, schedule.place[vertex], events)
+    _plan(happens, _HAPPENS, vertex, schedule, events)
 
 
 @njit(no_cpython_wrapper=True)
 def _divide_gap(now: int, vertex: int, waited: int, schedule: _Schedule) -> None:
     """Write which parts of a recorded gap were a pause, a wait for the core that the thread gets now, and its wake."""
-    recorded = schedule.recorded[vertex]
-    host = schedule.host[vertex]
     if schedule.without[vertex]:
         schedule.wake[vertex] = waited
-    elif _has_free_core(host, schedule) and recorded == now:  # nobody made it wait
-        schedule.pause[vertex] += waited
     else:
         schedule.wait[vertex] = waited
-        schedule.wake[vertex] = recorded - now
+        schedule.wake[vertex] = schedule.recorded[vertex] - now
 
 
 @njit(no_cpython_wrapper=True)

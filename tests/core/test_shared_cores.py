@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from htagraph.core.shared_cores import BLOCKS, RUNS, CoreUsers, Dag, shared, taken
 
@@ -26,7 +27,20 @@ def job(lengths: list[int], gaps: list[int]) -> tuple[Dag, CoreUsers]:
     then = np.array([1, -1, 3, -1, 5, -1, 7, -1], np.int32)
     first = kind == BLOCKS
     by_time = np.arange(8)
-    return dag, CoreUsers(np.zeros(8, np.int32), kind, then, first, np.array([2]), by_time, by_time, 1, 8)
+    users = CoreUsers(
+        host=np.zeros(8, np.int32),
+        kind=kind,
+        lane=np.arange(8) // 2,
+        then=then,
+        first=first,
+        cores=np.array([2]),
+        by_time=by_time,
+        place=by_time,
+        soon=1,
+        jitter=0,
+        most=8,
+    )
+    return dag, users
 
 
 def test_the_third_thread_waits_for_the_first_core_that_is_free() -> None:
@@ -43,3 +57,28 @@ def test_in_a_changed_job_it_gets_the_core_of_another_thread() -> None:
     shares = taken(dag, users, np.zeros(8, np.int64), np.array([0, 10, 10, 50, 10, 70, 51, 81]))
     changed, _ = job([10, 40, 20, 30], [0, 0, 41])
     assert shared(changed, users, shares)[THREE] == 21
+
+
+@pytest.mark.parametrize("wake_ns", [0, 1])
+def test_a_thread_that_goes_on_the_moment_a_core_is_free_waited_for_it(wake_ns: int) -> None:
+    dag, users = job([10, 40, 60, 30], [0, 0, 40 + wake_ns])
+    third = 50 + wake_ns
+    time = np.array([0, 10, 10, 50, 10, 70, third, third + 30])
+    shares = taken(dag, users, np.zeros(8, np.int64), time)
+    assert (shares.pause[THREE], shares.wait[THREE], shares.wake[THREE]) == (0, 40, wake_ns)
+
+
+def test_a_thread_that_goes_on_while_a_core_has_long_been_free_paused_by_itself() -> None:
+    dag, users = job([10, 40, 60, 30], [0, 0, 45])
+    shares = taken(dag, users, np.zeros(8, np.int64), np.array([0, 10, 10, 50, 10, 70, 55, 85]))
+    assert (shares.pause[THREE], shares.wait[THREE], shares.wake[THREE]) == (45, 0, 0)
+
+
+@pytest.mark.parametrize("jitter_ns", [0, 2])
+def test_a_thread_recorded_a_moment_before_a_core_is_free_waited_for_it(jitter_ns: int) -> None:
+    dag, users = job([10, 40, 60, 30], [0, 0, 38])
+    users = users._replace(jitter=jitter_ns)
+    shares = taken(dag, users, np.zeros(8, np.int64), np.array([0, 10, 10, 50, 10, 70, 48, 78]))
+    expected = (40, -2, False) if jitter_ns else (0, 38, True)
+    assert (shares.wait[THREE], shares.wake[THREE], shares.without[THREE]) == expected
+    assert shared(dag, users, shares).tolist() == dag.gap.tolist()

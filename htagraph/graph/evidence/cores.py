@@ -15,9 +15,9 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, edges_with, of_kinds
+from htagraph.core.kinds import ADDED, BLOCKING, TRANSFERS, ActivityKind, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
-from htagraph.graph.evidence.recordings import hosts_of
+from htagraph.graph.evidence.recordings import cores_of_ranks, hosts_of
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class _ThreadOrder(NamedTuple):
 def cores_of(graph: DependencyGraph) -> Cores | None:
     """Return the threads that waited for cores in a recording; None where no thread did, as far as it shows.
 
-    Jobs with devices are left out: their hosts have many cores, and one or two threads of each rank that are busy.
+    Hosts with devices are left out unless files say how many cores there are: most have many cores, and one or two
+    busy threads of each rank.
 
     Args:
         graph: the graph of the recording.
@@ -73,32 +74,54 @@ def cores_of(graph: DependencyGraph) -> Cores | None:
         True
     """
     host_lanes = sum(lane.stream < 0 for lane in graph.lanes)
-    if graph.activities.on_device.any() or host_lanes < 3:
+    if host_lanes < 3:
+        return None
+    if graph.activities.on_device.any() and not _is_any_known(graph):
         return None
     threads, pause = _threads(graph)
     for host in range(len(threads.cores)):
         threads.cores[host] = _cores_of_host(graph, threads, host)
-    if not threads.cores.any():
+    shares = _shares(graph, threads, pause)
+    if shares is None:
         return None
-    from htagraph.core import shared_cores  # numba takes a moment to load
-
-    shares = shared_cores.taken(dag_of(graph), threads, pause, graph.time)
     is_short = np.array([_were_short(graph, threads, shares, host) for host in range(len(threads.cores))])
     if not is_short.any():
         return None
     if not is_short.all():
         threads.cores[~is_short] = _PLENTY
-        shares = shared_cores.taken(dag_of(graph), threads, pause, graph.time)
-    return Cores(threads, shares)
+        shares = _shares(graph, threads, pause)
+    return None if shares is None else Cores(threads, shares)
+
+
+def _shares(graph: DependencyGraph, threads: CoreUsers, pause: Ints) -> Shares | None:
+    """Return how long threads paused, waited and woke up; None if a simulation then differs from the recording.
+
+    Threads that are recorded just before a core is free waited for this core, unless times then differ.
+    """
+    from htagraph.core import shared_cores  # numba takes a moment to load
+
+    dag = dag_of(graph)
+    for jitter in (LIMITS.jitter_ns, 0):
+        shares = shared_cores.taken(dag, threads._replace(jitter=jitter), pause, graph.time)
+        if np.array_equal(shared_cores.shared(dag, threads, shares), graph.gap):
+            return shares
+    return None
 
 
 def _cores_of_host(graph: DependencyGraph, threads: CoreUsers, host: int) -> int:
-    """Return how many cores a host has: as its files say, else as many as ever worked at once; 0 for no idea."""
+    """Return how many cores a host has: as its files say, else as many as ever worked at once."""
     cores = recorded_cores(graph, threads.host == host)
     if cores is not None:
         return cores
+    if graph.activities.on_device.any():
+        return _PLENTY
     begin, end = _stretches(graph, threads, host)
     return _most_at_once(begin, end)
+
+
+def _is_any_known(graph: DependencyGraph) -> bool:
+    """Return whether the file of any rank names cores."""
+    return any(trace.facts.cores for trace in graph.traces.values())
 
 
 def recorded_cores(graph: DependencyGraph, on_host: Mask) -> int | None:
@@ -112,13 +135,7 @@ def recorded_cores(graph: DependencyGraph, on_host: Mask) -> int | None:
         The number of cores, each counted once also if several ranks may use it.
     """
     ranks = np.unique(graph.activities.rank[np.flatnonzero(on_host) >> 1]).tolist()
-    cores: frozenset[int] = frozenset()
-    for rank in ranks:
-        trace = graph.traces.get(rank)
-        if trace is None or not trace.facts.cores:
-            return None
-        cores |= trace.facts.cores
-    return len(cores)
+    return cores_of_ranks(graph.traces, ranks)
 
 
 def _were_short(graph: DependencyGraph, threads: CoreUsers, shares: Shares, host: int) -> bool:
@@ -202,12 +219,14 @@ def _threads(graph: DependencyGraph) -> tuple[CoreUsers, Ints]:
     threads = CoreUsers(
         host=host,
         kind=kind,
+        lane=np.repeat(graph.activities.lane, 2),
         then=then,
         first=first & is_woken,
         cores=np.zeros(host.max(initial=-1) + 1, np.int64),
         by_time=by_time,
         place=inverse_of(by_time, len(by_time)),
         soon=LIMITS.turn_ns,
+        jitter=LIMITS.jitter_ns,
         most=len(graph.lanes) + 1,
     )
     return threads, pause
@@ -230,7 +249,7 @@ def _order_of_threads(graph: DependencyGraph, host: Array) -> _ThreadOrder:
 def _wakes(graph: DependencyGraph, host: Array) -> Ints:
     """Return the edges by which other threads and ranks let host threads go on."""
     edges = graph.edges
-    may_wake = of_kinds(edges.kind, (*edges_with("threads"), *TRANSFERS))
+    may_wake = of_kinds(edges.kind, (*edges_with("threads"), *TRANSFERS, *BLOCKING))
     may_wake &= ~_is_along_lane(graph)
     may_wake &= host[edges.target] >= 0
     return np.flatnonzero(may_wake)
@@ -342,7 +361,7 @@ def _stretches(graph: DependencyGraph, threads: CoreUsers, host: int) -> tuple[I
 
 
 def _most_at_once(begin: Ints, end: Ints) -> int:
-    """Return how many stretches overlap at most, but for a small share of their time; 0 where none do.
+    """Return how many stretches overlap at most, but for a small share of their time.
 
     Args:
         begin: when stretches begin, ns.
@@ -357,4 +376,4 @@ def _most_at_once(begin: Ints, end: Ints) -> int:
     beyond = np.array([time_ns @ np.maximum(at_once - count, 0) for count in at_once])
     is_enough = beyond <= LIMITS.small * beyond[0]
     cores = int(np.flatnonzero(is_enough)[0])
-    return cores if cores > 1 else 0
+    return cores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
-__all__ = ["Recordings", "hosts_of", "on_one_host", "recordings_of", "uneven_recordings"]
+__all__ = ["Recordings", "cores_of_ranks", "hosts_of", "on_one_host", "recordings_of", "uneven_recordings"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +102,25 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
     if not hosts and _share_devices(nameless):
         return dict.fromkeys(traces, 0)
     return hosts
+
+
+def cores_of_ranks(traces: Mapping[int, Trace], ranks: Iterable[int]) -> int | None:
+    """Return how many cores some ranks of a host may use in all; None where the file of a rank does not say.
+
+    Args:
+        traces: the files of all ranks.
+        ranks: the ranks.
+
+    Returns:
+        The number of cores, each counted once also if several ranks may use it.
+    """
+    cores: frozenset[int] = frozenset()
+    for rank in ranks:
+        trace = traces.get(rank)
+        if trace is None or not trace.facts.cores:
+            return None
+        cores |= trace.facts.cores
+    return len(cores)
 
 
 def on_one_host(traces: Mapping[int, Trace]) -> bool:

@@ -168,6 +168,8 @@ class _Takes(NamedTuple):
     """When each starts, ns."""
     idle: Array
     """For how long its thread had run nothing before, ns; 0 for the first one of a thread."""
+    of_ranks: bool
+    """Whether the threads are of several ranks."""
 
     @staticmethod
     def of(job: RecordedJob, threads: Sequence[HostThread], items: Array) -> _Takes:
@@ -180,12 +182,13 @@ class _Takes(NamedTuple):
         idle = np.where(first, 0, start - np.roll(end, 1))
         order = np.argsort(start, kind="stable")
         ranks, party = np.array([each.rank for each in job.lanes]), np.arange(len(job.lanes))
-        if len(np.unique(ranks[lane])) > 1:
+        of_ranks = len(np.unique(ranks[lane])) > 1
+        if of_ranks:
             party = ranks
             idle = np.where(_communicated(job, items, start - idle), 0, idle)
         key = mixed(name, before, ranks[lane])
         by_lane = {thread.lane: thread for thread in threads}
-        return _Takes(by_lane, items[order], lane[order], key[order], party, start[order], idle[order])
+        return _Takes(by_lane, items[order], lane[order], key[order], party, start[order], idle[order], of_ranks)
 
 
 def _communicated(job: RecordedJob, items: Array, since: Array) -> npt.NDArray[np.bool_]:
@@ -273,7 +276,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = made.take(name == each)
         odds = behind_ends(of_name, start, idle, LIMITS.turn_ns)
-        sure = confidence(odds)
+        sure = confidence(_unless_full(job, of_name, start, odds) if takes.of_ranks else odds)
         if sure:
             woken = np.flatnonzero(odds[-1])
             by = of_name.last(start[woken])
@@ -284,6 +287,15 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
     # a thread that waits for several goes on behind the last one, as surely as any of them shows
     most, _, link = max(found, key=lambda of: of[:2])
     return link._replace(sure=max(other.sure for count, _, other in found if count == most))
+
+
+def _unless_full(job: RecordedJob, ends: Ends, start: Array, odds: Odds) -> Odds:
+    """Return the odds of starts behind some ends; 1 where an end gave a core away and any thread may have taken it."""
+    from htagraph.graph.evidence.full_hosts import were_full  # few files say how many cores there are
+
+    last = np.maximum(ends.last(start), 0)
+    rank = job.activities.rank[ends.row[last]]
+    return np.where(were_full(job, rank, ends.time[last]), 1.0, odds)
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
