@@ -18,7 +18,7 @@ from htagraph.findings.phrases import spoken
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.verdict import Sentence, stated
 
-__all__ = ["MOST_NUMBERS", "MOST_WORDS", "Head", "Line", "head_of", "numbers_in", "times_in", "words_in"]
+__all__ = ["MOST_NUMBERS", "MOST_WORDS", "Head", "HeadLine", "head_of", "numbers_in", "times_in", "words_in"]
 
 MOST_WORDS: Final = 90
 """Words of a head at most. Chosen: they are read in half a minute. Doubled, readers skip to the tables."""
@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(r"(?<=[\w)]\.)\s")
 _ASIDE = re.compile(r" \([^()]*\)")
 
 
-class Line(NamedTuple):
+class HeadLine(NamedTuple):
     """A line of a head."""
 
     label: str
@@ -75,15 +75,15 @@ class Head:
         return Head(first, self.recording, why, then, not_known)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[HeadLine]:
         """The parts as they are read."""
         not_known = f"{self.not_known}." if self.not_known else ""
         lines = [
-            Line("First", self.first),
-            Line("", self.recording),
-            *(Line("Why", reason) for reason in self.why),
-            Line("Then", self.then),
-            Line("Not known", not_known),
+            HeadLine("First", self.first),
+            HeadLine("", self.recording),
+            *(HeadLine("Why", reason) for reason in self.why),
+            HeadLine("Then", self.then),
+            HeadLine("Not known", not_known),
         ]
         return [line for line in lines if line.sentence]
 
@@ -101,7 +101,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
 
     Example:
         >>> head_of([], [], "1 rank, 3.39 s.").lines
-        [Line(label='', sentence='1 rank, 3.39 s.')]
+        [HeadLine(label='', sentence='1 rank, 3.39 s.')]
     """
     sentences = stated(claims)
     first = changes[0] if changes else None

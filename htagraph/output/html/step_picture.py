@@ -1,4 +1,4 @@
-"""A picture of one step, with the cause of the first change marked: the first that a reader of the page sees."""
+"""A picture of one step, with the cause of the first change marked, at the top of the page."""
 
 from __future__ import annotations
 
@@ -21,13 +21,20 @@ __all__ = ["step_picture"]
 _WIDE: Final = 1000
 """Units of width of the picture; the browser stretches it. Chosen: a unit is a pixel of most screens or less."""
 _LEFT: Final = 130
-"""Units left of the rows, for their names. Chosen: "rank 1,024 host" fits."""
+"""Units left of the tracks, for their names. Chosen: "rank 1,024 host" fits."""
 _BAR: Final = 14
-"""Height of a row, pixels. Chosen: eight rows of devices fit above the fold."""
+"""Height of a track, pixels. Chosen: eight tracks of devices fit above the fold."""
 _PITCH: Final = 20
-"""From row to row, pixels: the height, and a space for the line of the critical path."""
+"""From track to track, pixels. Chosen: the height of a track, and a space for the line of the critical path."""
 _MOST_RANKS: Final = 6
 """Ranks that are shown. Chosen: with the host of one of them, they fit above the fold. Doubled, the reasons do not."""
+
+_HOST: Final = (
+    ActivityKind.OP,
+    ActivityKind.ANNOTATION,
+    ActivityKind.PYTHON,
+)
+"""The kinds of host code."""
 
 
 class _Layer(NamedTuple):
@@ -39,25 +46,25 @@ class _Layer(NamedTuple):
 
 
 _LAYERS: Final = (
-    _Layer("host", "host code", (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.PYTHON)),
+    _Layer("host", "host code", _HOST),
     _Layer("launch", "launch calls", (ActivityKind.LAUNCH,)),
     _Layer("sync", "blocking calls", (ActivityKind.SYNC,)),
     _Layer("communication", "collectives", COMMUNICATION),
     _Layer("memory", "memory copies", (ActivityKind.MEMORY,)),
     _Layer("computation", "computation", (ActivityKind.COMPUTATION,)),
 )
-"""The layers of a row; each lies on those before it."""
+"""The layers of a track; each lies on the layers before."""
 
 
-class _Row(NamedTuple):
-    """A row of the picture: the device of a rank, or a host."""
+class _Track(NamedTuple):
+    """A track of the picture: the device of a rank, or a host."""
 
     rank: int
     is_device: bool
 
     @property
     def name(self) -> str:
-        """The name beside the row."""
+        """The name beside the track."""
         return f"rank {self.rank} {'device' if self.is_device else 'host'}"
 
 
@@ -71,7 +78,8 @@ class _Window(NamedTuple):
 
     def left(self, moment: float) -> float:
         """Return where a moment lies from the left."""
-        return _LEFT + (_WIDE - _LEFT) * (moment - self.begin) / (self.end - self.begin)
+        share = (moment - self.begin) / (self.end - self.begin)
+        return _LEFT + (_WIDE - _LEFT) * share
 
 
 def step_picture(results: Results, place: Place | None, href: str = "") -> Html:
@@ -79,7 +87,7 @@ def step_picture(results: Results, place: Place | None, href: str = "") -> Html:
 
     Args:
         results: the results of the job.
-        place: the activity or the stretch to mark; None for a job without a first change, of which nothing is shown.
+        place: the activity or the stretch to mark; None for no picture.
         href: the address that the picture leads to.
     """
     if place is None or place.activity < 0:
@@ -87,17 +95,19 @@ def step_picture(results: Results, place: Place | None, href: str = "") -> Html:
     window = _window(results, place)
     if window.end <= window.begin:
         return NOTHING
-    rows = _rows(results, place)
-    height = _PITCH * len(rows) + 4
-    marks = [
-        mark
-        for number, row in enumerate(rows)
-        for mark in (_name(row, number), *_work(results, row, window, number), *_path(results, row, window, number))
-    ]
-    marks += _marked(results, place, window, rows)
+    tracks = _rows(results, place)
+    height = _PITCH * len(tracks) + 4
+    marks = list[Html]()
+    for number, track in enumerate(tracks):
+        top = _PITCH * number
+        marks.append(_name(track, top))
+        marks += _work(results, track, window, top)
+        marks += _path(results, track, window, top)
+    marks += _marked(results, place, window, tracks)
     step = f"Step {window.step}" if window.step >= 0 else "The recording"
-    length = time_text((window.end - window.begin) / 1000)
-    caption = f"{step}, {length}. The line below the rows is the critical path; the frame marks where to look first."
+    length_ns = window.end - window.begin
+    length = time_text(length_ns / 1000)
+    caption = f"{step}, {length}. The line below the tracks is the critical path; the frame marks where to look first."
     picture = element(
         "svg",
         join(marks),
@@ -108,7 +118,8 @@ def step_picture(results: Results, place: Place | None, href: str = "") -> Html:
     )
     linked = element("a", picture, href=href) if href else picture
     colors = legend([(layer.word, layer.color) for layer in _LAYERS])
-    return element("figure", linked, colors, element("figcaption", caption), class_="step-picture chart")
+    text = element("figcaption", caption)
+    return element("figure", linked, colors, text, class_="step-picture chart")
 
 
 def _window(results: Results, place: Place) -> _Window:
@@ -120,108 +131,129 @@ def _window(results: Results, place: Place) -> _Window:
     if step < 0 or not of_step.any():
         begin, end = results.path.window
         return _Window(int(begin), int(end), -1)
-    begin = int(graph.time[spans.start[of_step]].min())
-    return _Window(begin, int(graph.time[spans.end[of_step]].max()), step)
+    starts = graph.time[spans.start[of_step]]
+    ends = graph.time[spans.end[of_step]]
+    return _Window(int(starts.min()), int(ends.max()), step)
 
 
-def _rows(results: Results, place: Place) -> list[_Row]:
-    """Return the rows: the devices of a few ranks, hosts of ranks without a device, and the host of the marked rank."""
+def _rows(results: Results, place: Place) -> list[_Track]:
+    """Return the tracks: devices of a few ranks, hosts of ranks without a device, and the host of the marked rank."""
     graph = results.graph
     acts = graph.activities
     marked = int(acts.rank[place.activity])
-    chosen = sorted([marked, *[rank for rank in graph.ranks if rank != marked][: _MOST_RANKS - 1]])
-    with_device = set(np.unique(acts.rank[acts.on_device]).tolist())
-    rows = []
-    for rank in chosen:
+    other_ranks = [rank for rank in graph.ranks if rank != marked]
+    chosen_ranks = sorted([marked, *other_ranks[: _MOST_RANKS - 1]])
+    ranks_of_devices = acts.rank[acts.on_device]
+    with_device = set(np.unique(ranks_of_devices).tolist())
+    tracks = []
+    for rank in chosen_ranks:
         if rank in with_device:
-            rows.append(_Row(rank, is_device=True))
+            tracks.append(_Track(rank, is_device=True))
         if rank not in with_device or rank == marked:
-            rows.append(_Row(rank, is_device=False))
-    return rows
+            tracks.append(_Track(rank, is_device=False))
+    return tracks
 
 
-def _activities(results: Results, row: _Row, window: _Window) -> Array:
-    """Return the activities of a row that lie in the window."""
+def _activities(results: Results, track: _Track, window: _Window) -> Array:
+    """Return the activities of a track that lie in the window."""
     graph = results.graph
     acts = graph.activities
-    of_rank = acts.of_rank(row.rank)
+    of_rank = acts.of_rank(track.rank)
     activities = np.arange(of_rank.start, of_rank.stop)
-    start = graph.time[2 * activities]
-    end = graph.time[2 * activities + 1]
-    is_inside = (end > window.begin) & (start < window.end) & (acts.on_device[activities] == row.is_device)
-    return activities[is_inside]
+    starts = graph.time[2 * activities]
+    ends = graph.time[2 * activities + 1]
+    is_inside = (starts < window.end) & (ends > window.begin)
+    is_of_track = acts.on_device[activities] == track.is_device
+    return activities[is_inside & is_of_track]
 
 
-def _work(results: Results, row: _Row, window: _Window, number: int) -> Iterator[Html]:
-    """Yield the work of a row by color."""
+def _work(results: Results, track: _Track, window: _Window, top: float) -> Iterator[Html]:
+    """Yield the work of a track by color."""
     graph = results.graph
-    activities = _activities(results, row, window)
+    activities = _activities(results, track, window)
     kinds = graph.activities.kind[activities]
     for layer in _LAYERS:
-        chosen = activities[of_kinds(kinds, layer.kinds)]
-        time = union(graph.time[2 * chosen], graph.time[2 * chosen + 1])
-        inside = clip(time, window.begin, window.end)
-        yield from _bars(_visible(inside, window), window, number, layer.color)
+        of_layer = activities[of_kinds(kinds, layer.kinds)]
+        starts = graph.time[2 * of_layer]
+        ends = graph.time[2 * of_layer + 1]
+        bar = _Bar(top, _BAR, f"c-{layer.color}")
+        yield from _bars(union(starts, ends), window, bar)
 
 
-def _visible(time: Intervals, window: _Window) -> Intervals:
-    """Return intervals without gaps between them that are too short to be seen."""
-    unit_ns = (window.end - window.begin) / (_WIDE - _LEFT)
-    start, end = time
-    reach = union(start, (end + unit_ns / 2).astype(np.int64))
-    return reach[0], np.minimum(reach[1], window.end)
-
-
-def _bars(time: Intervals, window: _Window, number: int, color: str) -> Iterator[Html]:
-    """Yield intervals as bars of a row."""
-    for start, end in zip(time[0].tolist(), time[1].tolist(), strict=True):
-        left = window.left(start)
-        width = window.left(end) - left
-        yield _rect(left, number * _PITCH, width, _BAR, f"c-{color}")
-
-
-def _path(results: Results, row: _Row, window: _Window, number: int) -> Iterator[Html]:
-    """Yield the critical path where it runs over a row, as a line below."""
+def _path(results: Results, track: _Track, window: _Window, top: float) -> Iterator[Html]:
+    """Yield the critical path where it runs over a track, as a line below."""
     segments = results.path.segments
     acts = results.graph.activities
-    shown_devices = acts.on_device[segments.place] == row.is_device
-    is_of_row = (acts.rank[segments.place] == row.rank) & shown_devices
-    start = segments.start[is_of_row]
-    time = union(start, start + segments.length[is_of_row])
-    inside = _visible(clip(time, window.begin, window.end), window)
-    for begin, end in zip(inside[0].tolist(), inside[1].tolist(), strict=True):
-        left = window.left(begin)
-        yield _rect(left, number * _PITCH + _BAR + 1, window.left(end) - left, 2, "path")
+    is_of_rank = acts.rank[segments.place] == track.rank
+    is_of_track = is_of_rank & (acts.on_device[segments.place] == track.is_device)
+    starts = segments.start[is_of_track]
+    ends = starts + segments.length[is_of_track]
+    bar = _Bar(top + _BAR + 1, 2, "path")
+    yield from _bars(union(starts, ends), window, bar)
 
 
-def _marked(results: Results, place: Place, window: _Window, rows: list[_Row]) -> list[Html]:
-    """Return the frame around a place; none where its row is not shown."""
+class _Bar(NamedTuple):
+    """The place and the look of bars."""
+
+    top: float
+    height: float
+    kind: str
+
+
+def _bars(time: Intervals, window: _Window, bar: _Bar) -> Iterator[Html]:
+    """Yield the visible part of intervals as bars; gaps that are too short to be seen are filled."""
+    starts, ends = clip(time, window.begin, window.end)
+    unit_ns = (window.end - window.begin) / (_WIDE - _LEFT)
+    longer_ends = (ends + unit_ns / 2).astype(np.int64)
+    joined = union(starts, longer_ends)
+    pairs = np.stack(joined, axis=1)
+    for start, end in pairs.tolist():
+        left = window.left(start)
+        right = window.left(min(end, window.end))
+        yield _rect(left, right - left, bar)
+
+
+def _marked(results: Results, place: Place, window: _Window, tracks: list[_Track]) -> list[Html]:
+    """Return the frame around a place; none where its track is not shown."""
     graph = results.graph
     acts = graph.activities
-    row = _Row(int(acts.rank[place.activity]), is_device=bool(acts.on_device[place.activity]))
-    if row not in rows:
+    rank = int(acts.rank[place.activity])
+    is_device = bool(acts.on_device[place.activity])
+    track = _Track(rank, is_device)
+    if track not in tracks:
         return []
-    start, end = graph.time[2 * place.activity : 2 * place.activity + 2].tolist()
+    start = int(graph.time[2 * place.activity])
+    end = int(graph.time[2 * place.activity + 1])
     if place.start_us is not None:
-        start = round(1000 * place.start_us) + graph.origin_ns
-        end = round(1000 * place.end_us) + graph.origin_ns
+        start_ns = round(1000 * place.start_us)
+        end_ns = round(1000 * place.end_us)
+        start = start_ns + graph.origin_ns
+        end = end_ns + graph.origin_ns
     left = window.left(max(start, window.begin))
-    width = max(window.left(min(end, window.end)) - left, 4.0)
-    return [_rect(left - 1, rows.index(row) * _PITCH, width + 2, _BAR, "cause")]
+    right = window.left(min(end, window.end))
+    width = max(right - left, 4.0)
+    frame = _Bar(tracks.index(track) * _PITCH, _BAR, "cause")
+    return [_rect(left - 1, width + 2, frame)]
 
 
-def _name(row: _Row, number: int) -> Html:
-    """Return the name of a row."""
-    return element("text", row.name, x=_LEFT - 8, y=number * _PITCH + _BAR - 3, text_anchor="end")
+def _name(track: _Track, top: float) -> Html:
+    """Return the name of a track."""
+    return element(
+        "text",
+        track.name,
+        x=_LEFT - 8,
+        y=top + _BAR - 3,
+        text_anchor="end",
+    )
 
 
-def _rect(left: float, top: float, width: float, height: float, kind: str) -> Html:
-    """Return a rectangle of a class."""
+def _rect(left: float, width: float, bar: _Bar) -> Html:
+    """Return a bar from its left end on."""
     return element(
         "rect",
         x=f"{left:.1f}",
-        y=f"{top:.1f}",
+        y=f"{bar.top:.1f}",
         width=f"{max(width, 0.5):.1f}",
-        height=f"{height:.1f}",
-        class_=kind,
+        height=f"{bar.height:.1f}",
+        class_=bar.kind,
     )

@@ -346,10 +346,13 @@ def starts(graph: DependencyGraph, proposed: Iterable[ProposedChange] = ()) -> I
         proposed: the list of changes, the first thing to do first.
     """
     yield Start("As recorded", (), what_if(graph).state)
-    known = [row for row in proposed if row.is_known and row.options][:_MOST_PROPOSED]
-    named = {row.options: shortened(row.change.title, _MOST_LETTERS) for row in known if row.change}
-    usual = {_options_of(option, value): name for name, option, value in _STARTS}
-    for options, name in (named | {options: usual[options] for options in usual if options not in named}).items():
+    with_way = [row for row in proposed if row.is_known and row.options]
+    title_of = {
+        row.options: shortened(row.change.title, _MOST_LETTERS) for row in with_way[:_MOST_PROPOSED] if row.change
+    }
+    for name, option, value in _STARTS:
+        title_of.setdefault(_options_of(option, value), name)
+    for options, name in title_of.items():
         try:
             scenario = scenario_of(graph, options)
             outcome = scenario.run()
