@@ -23,7 +23,7 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton, skeleton_of
 from htagraph.queries.time_classes import ClassParts, WeightedPaths, class_parts, paths_of_parts
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.links import Sharing, assumed, may_overlap
 from htagraph.whatif.readings import DOUBTS, without_unexplained_pauses
 
@@ -37,7 +37,7 @@ Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
 class Reading:
     """A job under one reading of its recording."""
 
-    cause: str
+    cause: IntervalCause
     """Why an interval is as wide as this reading makes it; empty for the prediction itself."""
     skeleton: Skeleton
     """Its classes are those given."""
@@ -65,9 +65,9 @@ def contracted_readings(
     def fresh() -> ClassParts:
         return replace(recorded_parts, lag=deepcopy(recorded_parts.lag), gap=deepcopy(recorded_parts.gap))
 
-    def paths() -> Iterator[tuple[str, float, WeightedPaths]]:
+    def paths() -> Iterator[tuple[IntervalCause, float, WeightedPaths]]:
         if known is None:
-            yield "", 1.0, paths_of_parts(state, recorded_parts, tuple(classes), most)
+            yield IntervalCause.NONE, 1.0, paths_of_parts(state, recorded_parts, tuple(classes), most)
         for cause, doubt in DOUBTS.items():
             with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
                 parts = doubt(state, fresh)
@@ -78,12 +78,19 @@ def contracted_readings(
         if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
             # no class has them, so that they are no time under any factor
             parts = without_unexplained_pauses(state, fresh)
-            yield UNEXPLAINED_PAUSES, recorded / before, paths_of_parts(state, parts, tuple(classes), most)
+            yield (
+                IntervalCause.UNEXPLAINED_PAUSES,
+                recorded / before,
+                paths_of_parts(state, parts, tuple(classes), most),
+            )
 
     recorded_parts, threads = class_parts(state, classes), threads_for(baseline.vertex_count)
     made = ahead(lambda each: skeleton_of(each[2], state.graph), paths(), threads)
-    found = [*([Reading("", known)] if known else []), *(Reading(cause, one, ratio) for (cause, ratio, _), one in made)]
-    return found, [UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
+    found = [
+        *([Reading(IntervalCause.NONE, known)] if known else []),
+        *(Reading(cause, one, ratio) for (cause, ratio, _), one in made),
+    ]
+    return found, [IntervalCause.UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
 
 
 def _makespan(graph: DependencyGraph, gap: Array | None = None) -> int:

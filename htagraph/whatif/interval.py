@@ -19,6 +19,7 @@ from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.cores import with_cores
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, Lengths, in_runs, under, without_unexplained_pauses
 from htagraph.whatif.run_spread import SHARED, run_spread
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_CORES", "UNKNOWN_SHARING", "Interval", "changes_nothing",
+    "CONSTANTS", "Interval", "changes_nothing",
     "interval", "spread", "telling",
 ]  # fmt: skip
 
@@ -62,37 +63,11 @@ _TIMES_NEARER = 4
 Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
 say so."""
 
-UNKNOWN_SHARING: Final = "how transfers share links is not known"
-UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
-STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
-UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
-SLOWER_UNDER_LOAD: Final = "work that no longer pauses may take longer than recorded"
-UNKNOWN_CORES: Final = "threads that seem to wait for cores may wait for something else"
-"""The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
-_TELLING: Final = {
-    UNKNOWN_SHARING: "in which transfers do not overlap",
-    UNKNOWN_CORES: "on a host with more cores",
-    STEPS_AHEAD: "of the job with shorter steps",
-    SLOWER_UNDER_LOAD: "of the changed job",
-    UNKNOWN_SPREAD: "of more steps",
-    "steps differ": "of more steps",
-    "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
-    "another thread or process may not keep up, which the recording cannot show": "of the changed job",
-    "work handed to another thread may be waited for, which the recording cannot show": "of the changed job",
-    "the first of several answers may be waited for, whichever it is": "of the changed job",
-    "waits that run out may be over as soon as the work that they wait for is done": "of the changed job",
-    "messages that nobody waited for may take long": "on a slower network",
-    "messages that nobody waited for may take hardly any time": "on a slower network",
-    "hosts without a free core may take part of transfers": "on a slower network",
-    "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
-    "what a model predicts may take longer": "of the changed job",
-    "what a model predicts may take less time": "of the changed job",
-}
-"""Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
     "quantile": DEVIATIONS_OF_90, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
-    "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
-    "under_load": _UNDER_LOAD, "slower_under_load": SLOWER_UNDER_LOAD,
+    "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": IntervalCause.UNKNOWN_SPREAD,
+    "steps_ahead": IntervalCause.STEPS_AHEAD, "steps_differ": IntervalCause.STEPS_DIFFER,
+    "under_load": _UNDER_LOAD, "slower_under_load": IntervalCause.SLOWER_UNDER_LOAD,
     "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
 """The constants above by name, for code that computes the same interval elsewhere; `run_spread` is the job's own."""
@@ -105,10 +80,12 @@ def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
     return same and np.array_equal(state.gap, baseline.gap) and np.array_equal(state.head, baseline.time)
 
 
-def telling(graph: DependencyGraph, cause: str) -> str:
-    """Return which recording shows more where something makes an interval as wide as it is."""
+def telling(graph: DependencyGraph, cause: IntervalCause) -> str:
+    """Return the recording that shows more, where a cause makes an interval as wide as it is."""
+    if cause.telling:
+        return cause.telling
     has_stacks = ActivityKind.PYTHON in graph.activities.kind
-    return _TELLING.get(cause, "of the changed job" if has_stacks else "with Python stacks (with_stack=True)")
+    return "of the changed job" if has_stacks else "with Python stacks (with_stack=True)"
 
 
 class Interval(NamedTuple):
@@ -116,7 +93,7 @@ class Interval(NamedTuple):
 
     low: float
     high: float
-    cause: str
+    cause: IntervalCause
     """The doubt that makes it as wide as it is."""
     same_run: tuple[float, float]
     """The same for the recorded run itself: without how much steps differ from run to run."""
@@ -127,14 +104,15 @@ class Interval(NamedTuple):
 
         It is not if only the spread of steps is unknown: what the change does to the recorded run is known anyway.
         """
-        if self.cause == UNKNOWN_SPREAD:
+        if self.cause == IntervalCause.UNKNOWN_SPREAD:
             return False
         width = self.high / self.low - 1
         return width > _VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
 
     def near_end(self, speedup: float) -> str:
         """Return ``"best"`` or ``"worst"`` if a speedup lies near that end of the interval, else an empty text."""
-        above, below = math.log(self.high / speedup), math.log(speedup / self.low)
+        above = math.log(self.high / speedup)
+        below = math.log(speedup / self.low)
         if min(above, below) * _TIMES_NEARER > max(above, below):
             return ""
         return "best" if above < below else "worst"
@@ -154,11 +132,11 @@ def interval(
     reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
     `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
-    state, sharing = links.state, links.sharing
+    state = links.state
+    sharing = links.sharing
     # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
     alike = runs is not None or np.array_equal(state.graph.awake, baseline.awake)
-    in_short = moves and alike and not links.may_share
-    of_runs = in_runs(state, length, runs) if in_short else None
+    of_runs = in_runs(state, length, runs) if moves and alike and not links.may_share else None
 
     def reading(doubt: Doubt) -> Lengths | None:
         known, found = of_runs(doubt) if of_runs else (False, None)
@@ -170,37 +148,53 @@ def interval(
         return length(graph, time)
 
     same = [not moves]
-    lengths = []
-    for other in links.others:
-        graph, time = _moments(state, other)
-        same.append(np.array_equal(time, baseline.time))
-        lengths.append((UNKNOWN_SHARING, length(graph, time)))
+    shared = [_moments(state, other_sharing) for other_sharing in links.others]
+    same += [np.array_equal(time, baseline.time) for _, time in shared]
+    lengths = [(IntervalCause.UNKNOWN_SHARING, length(*moments)) for moments in shared]
     lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
     before_change = length(baseline, baseline.time)
-    (recorded, *_), (predicted, steps, _) = before_change, prediction
+    recorded = before_change.makespan
+    predicted, steps, _ = prediction
     speedup = recorded / predicted
     if all(same):
-        return Interval(speedup, speedup, "", (speedup, speedup))
+        return Interval(speedup, speedup, IntervalCause.NONE, (speedup, speedup))
     before = _explained(baseline, sharing, length)
     known, found = of_runs(without_unexplained_pauses) if of_runs else (False, None)
     after = (found or prediction if known else length(*_moments(state, sharing, explained=True))).makespan
     shortest = min((other.makespan for _, other in lengths if other.makespan > 0), default=predicted)
     ratios = _of_readings(prediction, before_change, lengths)
-    ratios += [(0.0, ""), (_ahead(before_change, prediction), STEPS_AHEAD)]
-    ratios += [(_under_load(speedup), SLOWER_UNDER_LOAD)] if state.ceilings else []
+    is_ceiling = bool(state.ceilings)
+    ratios += _of_the_change(prediction, before_change, is_ceiling=is_ceiling)
     if not (before > 0 and after > 0):  # pauses that nothing explains are all of the job
-        before, after = recorded, predicted
-    of_run = [*ratios, (_saving(before - after, recorded, predicted), UNEXPLAINED_PAUSES)]
-    ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
+        before = recorded
+        after = predicted
+    of_run = [*ratios, (_saving(before - after, recorded, predicted), IntervalCause.UNEXPLAINED_PAUSES)]
+    ratios.append((math.log(predicted * before / (after * recorded)), IntervalCause.UNEXPLAINED_PAUSES))
     limits = None if links.may_share else possible_savings(baseline, state, max(recorded - shortest, 0.0))
     logs = [_saving(saved, recorded, predicted) for saved in limits or ()]
-    is_ceiling = bool(state.ceilings)
     chance = spread(speedup, steps, run_spread(baseline))
     next_run = _next_run(speedup, ratios, chance, is_ceiling=is_ceiling)
-    same_run = _same_run(speedup, of_run, logs, is_ceiling=is_ceiling)
-    return Interval(*next_run, _cause(ratios, chance, steps), same_run)
+    cause = _cause(ratios, chance, steps)
+    return Interval(*next_run, cause, _same_run(speedup, of_run, logs, is_ceiling=is_ceiling))
+
+
+def _of_the_change(
+    prediction: Lengths,
+    before_change: Lengths,
+    *,
+    is_ceiling: bool,
+) -> list[tuple[float, IntervalCause]]:
+    """Return the logarithms of ratios to the speedup that no other reading gives, each with its cause."""
+    speedup = before_change.makespan / prediction.makespan
+    ratios = [
+        (0.0, IntervalCause.NONE),
+        (_ahead(before_change, prediction), IntervalCause.STEPS_AHEAD),
+    ]
+    if is_ceiling:
+        ratios.append((_under_load(speedup), IntervalCause.SLOWER_UNDER_LOAD))
+    return ratios
 
 
 def _moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
@@ -214,7 +208,7 @@ def _moments(state: State, sharing: Sharing, *, explained: bool = False) -> tupl
 
 def _next_run(
     speedup: float,
-    ratios: Sequence[tuple[float, str]],
+    ratios: Sequence[tuple[float, IntervalCause]],
     chance: float,
     *,
     is_ceiling: bool,
@@ -228,7 +222,7 @@ def _next_run(
 
 def _same_run(
     speedup: float,
-    ratios: Sequence[tuple[float, str]],
+    ratios: Sequence[tuple[float, IntervalCause]],
     limits: Sequence[float],
     *,
     is_ceiling: bool,
@@ -258,7 +252,7 @@ def _within(
 
 def _ends(
     speedup: float,
-    ratios: Sequence[tuple[float, str]],
+    ratios: Sequence[tuple[float, IntervalCause]],
     down: float,
     up: float,
 ) -> tuple[float, float]:
@@ -269,18 +263,18 @@ def _ends(
 
 
 def _cause(
-    ratios: Sequence[tuple[float, str]],
+    ratios: Sequence[tuple[float, IntervalCause]],
     chance: float,
     steps: Array,
-) -> str:
+) -> IntervalCause:
     """Return the cause of an interval's width: the reading that is farthest away, or chance."""
     ratio, cause = max(ratios, key=lambda pair: abs(pair[0]))
     if abs(ratio) > chance:
         return cause
     count = int((steps > 0).sum())
     if count > 1:
-        return "steps differ"
-    return UNKNOWN_SPREAD
+        return IntervalCause.STEPS_DIFFER
+    return IntervalCause.UNKNOWN_SPREAD
 
 
 def _saving(saved: float, recorded: float, predicted: float) -> float:
@@ -305,20 +299,20 @@ def _under_load(speedup: float) -> float:
     return -math.log1p(_UNDER_LOAD * paused)
 
 
-def _with_recorded_waits(state: State, length: Length) -> list[tuple[str, Lengths]]:
+def _with_recorded_waits(state: State, length: Length) -> list[tuple[IntervalCause, Lengths]]:
     """Return the cause and the length of a job whose threads wait as long as recorded; nothing if none lacks a core."""
     if cores_of(state.graph) is None:
         return []
-    return [(UNKNOWN_CORES, length(state.graph, predict(state.graph, state.lag, state.gap, state.head)))]
+    return [(IntervalCause.UNKNOWN_CORES, length(state.graph, predict(state.graph, state.lag, state.gap, state.head)))]
 
 
 def _of_readings(
     predicted: Lengths,
     recorded: Lengths,
-    lengths: Sequence[tuple[str, Lengths]],
-) -> list[tuple[float, str]]:
+    lengths: Sequence[tuple[IntervalCause, Lengths]],
+) -> list[tuple[float, IntervalCause]]:
     """Return the logarithms by which the job, its steps and the printed step are shorter under other readings."""
-    ratios: list[tuple[float, str]] = []
+    ratios: list[tuple[float, IntervalCause]] = []
     for cause, other in lengths:
         if other.makespan > 0:
             ratios.append((math.log(predicted.makespan / other.makespan), cause))
@@ -365,13 +359,13 @@ def _by_usual_step(predicted: Lengths, other: Lengths) -> float:
 
 def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:
     """Return the makespan of the job as recorded without pauses that nothing explains, ns; found once per job."""
-    known = _EXPLAINED.setdefault(baseline, {})
-    if sharing not in known:
+    by_sharing = _EXPLAINED.setdefault(baseline, {})
+    if sharing not in by_sharing:
         state = with_shared_link(initial(baseline), sharing)
         state = with_cores(replace(state, gap=without_unexplained(state.graph, state.gap)))
         time = predict(state.graph, state.lag, state.gap, state.head)
-        known[sharing] = length(state.graph, time).makespan
-    return known[sharing]
+        by_sharing[sharing] = length(state.graph, time).makespan
+    return by_sharing[sharing]
 
 
 _EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[Sharing, float]] = WeakKeyDictionary()
@@ -415,5 +409,6 @@ def _student(freedom: int) -> float:
     Source: the expansion of Abramowitz and Stegun, 26.7.5, to the second order: within 6 % at 2 degrees of freedom.
     """
     z = DEVIATIONS_OF_90
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    return z + first / freedom + second / freedom**2
+    linear = (z**3 + z) / 4
+    quadratic = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + linear / freedom + quadratic / freedom**2

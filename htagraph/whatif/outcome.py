@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.interval import Interval
+    from htagraph.whatif.interval_cause import IntervalCause
     from htagraph.whatif.links import Assumed
     from htagraph.whatif.readings import Lengths
 
@@ -166,8 +167,8 @@ class Outcome:
         return self._interval.high
 
     @property
-    def interval_cause(self) -> str:
-        """What makes the interval [`low`, `high`] as wide as it is, in words; empty where it has no width."""
+    def interval_cause(self) -> IntervalCause:
+        """The cause of the width of the interval [`low`, `high`]; its value is its words, empty without a width."""
         return self._interval.cause
 
     @property
@@ -184,9 +185,10 @@ class Outcome:
     @cached_property
     def _interval(self) -> Interval:
         from htagraph.whatif import interval
+        from htagraph.whatif.interval_cause import IntervalCause
 
         if not 0 < self.speedup < float("inf") or interval.changes_nothing(self.baseline, self.links.state):
-            return interval.Interval(self.speedup, self.speedup, "", (self.speedup, self.speedup))
+            return interval.Interval(self.speedup, self.speedup, IntervalCause.NONE, (self.speedup, self.speedup))
         prediction = self._length(self.state.graph, self.marks, self.makespan_ns + self.baseline.origin_ns)
         moves = self.makespan_ns != self.baseline_ns or not np.array_equal(self.time, self.baseline.time)
         return interval.interval(self.baseline, self.links, prediction, self._length, self._runs, moves=moves)

@@ -39,6 +39,7 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind, released
 from htagraph.whatif.first_answers import first_answers, taken
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.meets import meets
 from htagraph.whatif.polls import poll_loops
@@ -540,21 +541,21 @@ with_longer_kernels: Final[Doubt] = partial(_with_times_off, longer=True)
 """Lets what a model predicted take as long as they may."""
 with_shorter_kernels: Final[Doubt] = partial(_with_times_off, longer=False)
 """Lets what a model predicted take as little time as they may."""
-DOUBTS: Final[dict[str, Doubt]] = {
-    "waits in the recording are not certain": without_doubtful_waits,
-    "pauses may be waits for something that was not recorded": with_waits_for_outside,
-    "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
-    "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
-    "work handed to another thread may be waited for, which the recording cannot show": with_waits_in_turn,
-    "the first of several answers may be waited for, whichever it is": with_first_answers,
-    "waits that run out may be over as soon as the work that they wait for is done": without_polls,
-    "messages that nobody waited for may take long": with_slow_messages,
-    "messages that nobody waited for may take hardly any time": with_quick_messages,
-    "hosts without a free core may take part of transfers": with_hosts_in_transfers,
-    "what follows communication may not need it": without_needs,
-    "code around what was removed may go with it": without_surroundings,
-    "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
-    "what a model predicts may take longer": with_longer_kernels,
-    "what a model predicts may take less time": with_shorter_kernels,
+DOUBTS: Final[dict[IntervalCause, Doubt]] = {
+    IntervalCause.UNCERTAIN_WAITS: without_doubtful_waits,
+    IntervalCause.OUTSIDE: with_waits_for_outside,
+    IntervalCause.SLOW_LOADER: with_slow_loaders,
+    IntervalCause.SLOW_ANSWERS: with_slow_answers,
+    IntervalCause.WAITS_IN_TURN: with_waits_in_turn,
+    IntervalCause.FIRST_ANSWERS: with_first_answers,
+    IntervalCause.POLLS: without_polls,
+    IntervalCause.SLOW_MESSAGES: with_slow_messages,
+    IntervalCause.QUICK_MESSAGES: with_quick_messages,
+    IntervalCause.HOSTS_IN_TRANSFERS: with_hosts_in_transfers,
+    IntervalCause.NO_NEED: without_needs,
+    IntervalCause.SURROUNDINGS: without_surroundings,
+    IntervalCause.ABSENT_RANKS: with_waits_for_absent_ranks,
+    IntervalCause.LONGER_MODEL: with_longer_kernels,
+    IntervalCause.SHORTER_MODEL: with_shorter_kernels,
 }
 """Cause of an interval's width → the other reading of the recording."""

@@ -26,6 +26,7 @@ from benchmarks.real_pairs import (
     table,
 )
 from htagraph.simulate import Job, ScaleKernels, simulate
+from htagraph.whatif.interval_cause import IntervalCause
 
 JOB = Job(ranks=2, steps=5, layers=1)
 HALF = ScaleKernels(name="*gemm*", what="compute", factor=0.5)
@@ -54,7 +55,7 @@ def test_a_pair_of_simulated_jobs_is_right_in_all(made: Path) -> None:
     assert judged.error_percent is not None
     assert judged.error_percent < 0.5
     assert judged.holds
-    assert judged.interval_cause == "steps differ"
+    assert judged.interval_cause == IntervalCause.STEPS_DIFFER
     assert not judged.too_uncertain
     assert not judged.beyond_noise
     assert judged.wrong == []

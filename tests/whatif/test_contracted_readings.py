@@ -12,7 +12,7 @@ import htagraph as hg
 from htagraph.core.kinds import EdgeKind
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.whatif.contracted_readings import contracted_readings, shares_links_differently
-from htagraph.whatif.interval import UNEXPLAINED_PAUSES
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.readings import DOUBTS, under
 from htagraph.whatif.scenario import Scenario
@@ -33,10 +33,10 @@ def changed(start: Scenario, factors: dict[str, float]) -> Outcome:
     return start.run()
 
 
-def makespan_under(outcome: Outcome, cause: str) -> float:
+def makespan_under(outcome: Outcome, cause: IntervalCause) -> float:
     """Return the makespan under a reading as `htagraph.whatif.interval` replays it, ns."""
     state = outcome.links.state
-    if cause == UNEXPLAINED_PAUSES:
+    if cause is IntervalCause.UNEXPLAINED_PAUSES:
         gap = without_unexplained(state.graph, state.gap)
     else:
         state = under(DOUBTS[cause], state) or state

@@ -11,6 +11,7 @@ import htagraph as hg
 from htagraph.queries.weights import initial
 from htagraph.simulate import Job, ScaleKernels, simulate
 from htagraph.whatif.interval import Interval, changes_nothing, spread
+from htagraph.whatif.interval_cause import IntervalCause
 from tests.reach import DATA, graph_of
 from tests.strategies import OTHER, load, op, step
 
@@ -54,10 +55,10 @@ def test_nine_of_ten_means_of_other_runs_are_inside() -> None:
 
 
 def test_an_interval_with_gain_and_loss_is_too_wide_to_act_on() -> None:
-    assert Interval(0.9, 1.2, "", (0.9, 1.2)).too_wide
-    assert not Interval(0.99, 1.05, "", (0.99, 1.05)).too_wide
-    assert not Interval(1.1, 1.4, "", (1.1, 1.4)).too_wide
-    assert Interval(1.1, 2.4, "", (1.1, 2.4)).too_wide
+    assert Interval(0.9, 1.2, IntervalCause.NONE, (0.9, 1.2)).too_wide
+    assert not Interval(0.99, 1.05, IntervalCause.NONE, (0.99, 1.05)).too_wide
+    assert not Interval(1.1, 1.4, IntervalCause.NONE, (1.1, 1.4)).too_wide
+    assert Interval(1.1, 2.4, IntervalCause.NONE, (1.1, 2.4)).too_wide
 
 
 def test_the_more_steps_differ_the_wider_the_interval() -> None:

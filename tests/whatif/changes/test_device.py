@@ -9,6 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.readings import DOUBTS, under
 from tests.reach import DATA, SHARED
 from tests.whatif.changes.made import Piece, made
@@ -69,9 +70,8 @@ def test_given_operations_count_like_shapes() -> None:
 def test_the_interval_replays_all_kernels_at_either_end() -> None:
     state = hg.what_if(framed(**SHAPES)).device("H100 SXM").state
     (unsure,) = state.unsure
-    for cause, factor in (("longer", unsure.high), ("less time", unsure.low)):
-        (doubt,) = [each for text, each in DOUBTS.items() if text == f"what a model predicts may take {cause}"]
-        other = under(doubt, state)
+    for cause, factor in ((IntervalCause.LONGER_MODEL, unsure.high), (IntervalCause.SHORTER_MODEL, unsure.low)):
+        other = under(DOUBTS[cause], state)
         assert other is not None
         own = state.graph.edges.activity[state.graph.edges.activity >= 0]
         assert np.allclose(other.lag[: len(own)], state.lag[: len(own)] * factor[own], atol=1)

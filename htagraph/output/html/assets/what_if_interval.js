@@ -65,7 +65,7 @@ export function intervalOf(job, recorded, now, factors, constants) {
   const logs = ratios.map(({ log }) => log);
   const steps = all.filter((ns) => ns > 0);
   const chance = spreadOf(speedup, steps, constants);
-  const byChance = steps.length > 1 ? "steps differ" : constants.unknown_spread;
+  const byChance = steps.length > 1 ? constants.steps_differ : constants.unknown_spread;
   const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
   return {
     low: speedup * Math.exp(Math.min(...logs) - chance),
