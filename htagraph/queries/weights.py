@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import glob
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +37,10 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
 __all__ = [
-    "NEVER", "NOTED_SHARE", "ChangeError", "Jitter", "OwnTime", "State", "Unsure", "checked", "edges_into", "edges_of",
-    "end_spread", "entries_of", "here", "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released",
-    "taken_away", "time_of", "waiting", "weighed", "with_factor", "with_factors", "without_waits",
+    "NEVER", "NOTED_SHARE", "ChangeError", "Jitter", "Modelled", "OwnTime", "State", "Unsure", "checked",
+    "edges_into", "edges_of", "end_spread", "entries_of", "here", "initial", "is_hidden", "loader_time",
+    "of_kind", "own_time", "released", "taken_away", "time_of", "waiting", "weighed", "with_factor",
+    "with_factors", "without_waits",
 ]  # fmt: skip
 
 NOTED_SHARE = 0.005
@@ -94,6 +97,13 @@ class Unsure(NamedTuple):
     """Vertices whose gap a model predicts."""
 
 
+class Modelled(Enum):
+    """A part of a job that a model predicts, at most once."""
+
+    BATCH = "batch"
+    DEVICE = "device"
+
+
 @dataclass(frozen=True, eq=False)
 class State:
     """The weights of a graph, as changed so far."""
@@ -124,10 +134,23 @@ class State:
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
     scaled: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """How many times as many ranks, samples of a step, and how many times the work of a step, as were recorded."""
+    modelled: Mapping[Modelled, str] = field(default_factory=dict)
+    """The note on each part of the job that a model predicts."""
+    reasons: tuple[str, ...] = ()
+    """The notes that say why a change leaves the job as it is."""
 
     def with_note(self, note: str) -> State:
         """Return the state with one more note, unless it has it."""
         return self if note in self.notes else replace(self, notes=(*self.notes, note))
+
+    def with_model(self, part: Modelled, note: str) -> State:
+        """Return the state in which a model predicts a part of the job, with the note on the prediction."""
+        modelled = {**self.modelled, part: note}
+        return replace(self, modelled=modelled).with_note(note)
+
+    def with_reason(self, note: str) -> State:
+        """Return the state with a note that says why a change leaves the job as it is."""
+        return replace(self, reasons=(*self.reasons, note)).with_note(note)
 
     def as_ceiling(self, change: str) -> State:
         """Return the state whose gain is the most that a change can save, with a note that says so."""

@@ -206,9 +206,9 @@ def _by_device(job: Scenario, names: list[str], recorded: str, notes: dict[str, 
 
 def _told(outcome: Outcome, about: str, notes: dict[str, list[str]]) -> None:
     """Add the notes on a prediction that its row does not say, and why its interval is wide; each with its rows."""
-    row = ("a batch of ", "device: kernels as on ")
+    of_row = outcome.state.modelled.values()
     for note in outcome.state.notes:
-        if not note.startswith(row):
+        if note not in of_row:
             notes.setdefault(note, []).append(about)
     if outcome.high > _WIDE * outcome.low:
         notes.setdefault(f"the interval is wide, as {outcome.interval_cause}", []).append(about)

@@ -29,11 +29,11 @@ def why_no_effect(outcome: Outcome) -> str:
     if outcome.step_ns != outcome.baseline_step_ns:
         return ""
     if changes_nothing(outcome.baseline, outcome.links.state):
-        names = tuple(change.partition("(")[0] + ":" for change in outcome.changes)
-        is_said = any(note.startswith(names) for note in outcome.state.notes)
-        return "" if is_said else "nothing is changed: all that was selected takes as long as recorded"
-    changed = _changed_text(outcome)
-    return f"the job ends when it did{changed}: nothing waits for the changed work, or other work takes as long"
+        if outcome.state.reasons:
+            return ""
+        return "nothing is changed: all that was selected takes as long as recorded"
+    amount = _changed_text(outcome)
+    return f"the job ends when it did{amount}: nothing waits for the changed work, or other work takes as long"
 
 
 def _changed_text(outcome: Outcome) -> str:
@@ -42,17 +42,18 @@ def _changed_text(outcome: Outcome) -> str:
     after = outcome.state
     if after.graph is not before:
         return ""
-    less = _shorter_ns(before.edges.lag, after.lag) + _shorter_ns(before.gap, after.gap)
-    more = _shorter_ns(after.lag, before.edges.lag) + _shorter_ns(after.gap, before.gap)
+    shorter_ns = _shorter_ns(before.edges.lag, after.lag) + _shorter_ns(before.gap, after.gap)
+    longer_ns = _shorter_ns(after.lag, before.edges.lag) + _shorter_ns(after.gap, before.gap)
     words = []
-    if less:
-        words.append(f"{time_text(less / 1000)} less")
-    if more:
-        words.append(f"{time_text(more / 1000)} more")
+    if shorter_ns:
+        words.append(f"{time_text(shorter_ns / 1000)} less")
+    if longer_ns:
+        words.append(f"{time_text(longer_ns / 1000)} more")
     return f" ({', '.join(words)} to do, summed over threads and devices)" if words else ""
 
 
 def _shorter_ns(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> int:
     """Return by how much times are shorter after than before, ns; a wait that is gone counts with all of its time."""
-    left = np.maximum(after, 0)
-    return int(np.maximum(before - left, 0).sum())
+    time_after = np.maximum(after, 0)
+    time_saved = np.maximum(before - time_after, 0)
+    return int(time_saved.sum())

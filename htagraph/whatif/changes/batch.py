@@ -25,6 +25,7 @@ from htagraph.queries.kernel_costs import cost_of_call, device_name, kernel_cost
 from htagraph.queries.weights import (
     NOTED_SHARE,
     ChangeError,
+    Modelled,
     OwnTime,
     State,
     Unsure,
@@ -55,7 +56,6 @@ single precision. Doubled, operators that only launch work of a device pass for 
 _SHAPES = "record with record_shapes=True"
 _DEVICE = "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (hg.profile() does)"
 _CAPTURES = "replayed CUDA graphs hide them; record what was captured, too, and give it as --captures (captures=)"
-_DONE = "a batch of "
 _BySample: TypeAlias = dict[tuple[str, str], tuple[Array, float]]
 
 
@@ -92,7 +92,7 @@ def batch(state: State, /, recorded: int | None = None, new: int | None = None) 
         msg = f"batch: {said}; give the new one, as batch(new=64), or both, as batch(32, 64)"
         raise ChangeError(msg)
     after = int(checked(new, "new", least=1))
-    if any(each.startswith(_DONE) for each in state.notes):
+    if Modelled.BATCH in state.modelled:
         msg = "batch: the job has another batch already; give one batch"
         raise SelectionError(msg)
     job = _job_of(state.graph, recorded)
@@ -110,9 +110,8 @@ def batch(state: State, /, recorded: int | None = None, new: int | None = None) 
     ranks, *done = state.scaled
     samples, work = (each * after / job.layout.batch for each in done)
     state = replace(state, scaled=(ranks, samples, work))
-    return state.with_note(
-        f"{_DONE}{after} and not {job.layout.batch}: {_scope(job, times[0])}{said}; libraries may choose other kernels"
-    )
+    scope = f"a batch of {after} and not {job.layout.batch}: {_scope(job, times[0])}{said}"
+    return state.with_model(Modelled.BATCH, f"{scope}; libraries may choose other kernels")
 
 
 def recorded_size(graph: DependencyGraph) -> int:

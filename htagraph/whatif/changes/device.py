@@ -14,14 +14,13 @@ from htagraph.core.naming import copy_kind, is_memory_label, is_product_label, n
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import recorded_numbers
 from htagraph.queries.kernel_costs import device_name, kernel_costs, shaped_calls
-from htagraph.queries.weights import NOTED_SHARE, State, with_factors
+from htagraph.queries.weights import NOTED_SHARE, Modelled, State, with_factors
 from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
 
 __all__ = ["device"]
 
 _BY_SIZE = {1: "fp8", 2: "fp16", 4: "fp32", 8: "fp64"}
 _PRODUCTS = tuple(kind for kind in KernelKind if kind.is_product)
-_DONE = "device: kernels as on"
 
 
 def device(state: State, /, name: str, *, recorded: str = "") -> State:
@@ -46,7 +45,7 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     if not isinstance(name, str) or not isinstance(recorded, str):
         msg = f"device: give the name of a product, such as 'H100 SXM', not {shown(name)}"
         raise SelectionError(msg)
-    if any(each.startswith(_DONE) for each in state.notes):
+    if Modelled.DEVICE in state.modelled:
         msg = "device: kernels are on another device already; give one device"
         raise SelectionError(msg)
     graph = state.graph
@@ -61,7 +60,8 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
         ratio[here], low[here], high[here] = found if each != wanted else (1.0, 1.0, 1.0)
     changed = with_factors(state, rows, ratio, low, high)
     ran = " and ".join(sorted(set(before.values())))
-    changed = changed.with_note(f"{_DONE} {wanted}, recorded on {ran}; this leaves host and network")
+    told = f"device: kernels as on {wanted}, recorded on {ran}; this leaves host and network"
+    changed = changed.with_model(Modelled.DEVICE, told)
     for text in (note, *_notes(kernels, before, wanted, shaped=len(shaped_calls(graph).calls) > 0)):
         changed = changed.with_note(f"device: {text}") if text else changed
     return changed

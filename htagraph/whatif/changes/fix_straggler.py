@@ -104,7 +104,7 @@ def fix_straggler(
     alone = int(work.value[units_by_rank[best] & (aim < 0)].sum())
     if alone:
         note += f"; {alone / 1e6:.3f} ms without peers stay"
-    return fixed[best].with_note(note + why)
+    return fixed[best].with_reason(note + why)
 
 
 def _first_choice(graph: DependencyGraph, slow: SlowRanks | None) -> tuple[int | None, str]:

@@ -45,7 +45,7 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
         msg = f"{why}; calls and operators that wait for the device: {known}{alone}"
         raise NothingMeetsError(msg)
     if not dropped.any():
-        state = state.with_note(_why_none(graph, calls))
+        state = state.with_reason(_why_none(graph, calls))
     return replace(without_waits(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))
 
 

@@ -22,7 +22,7 @@ def shared_link(state: State, /, *, on: bool = True) -> State:
         on: True for one link per host (or per device), False for transfers that do not slow each other down.
     """
     if not link_transfers(state.graph):
-        return state.with_note(
+        return state.with_reason(
             "shared_link changes nothing: this job has no transfers between ranks that could share one"
         )
     return replace(state, shared_link=bool(on))
