@@ -44,12 +44,12 @@ def _changed_text(outcome: Outcome) -> str:
         return ""
     shorter_ns = _shorter_ns(before.edges.lag, after.lag) + _shorter_ns(before.gap, after.gap)
     longer_ns = _shorter_ns(after.lag, before.edges.lag) + _shorter_ns(after.gap, before.gap)
-    words = []
+    amounts = []
     if shorter_ns:
-        words.append(f"{time_text(shorter_ns / 1000)} less")
+        amounts.append(f"{time_text(shorter_ns / 1000)} less")
     if longer_ns:
-        words.append(f"{time_text(longer_ns / 1000)} more")
-    return f" ({', '.join(words)} to do, summed over threads and devices)" if words else ""
+        amounts.append(f"{time_text(longer_ns / 1000)} more")
+    return f" ({', '.join(amounts)} to do, summed over threads and devices)" if amounts else ""
 
 
 def _shorter_ns(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> int:

@@ -144,7 +144,8 @@ class _Job:
 
 
 def _job_of(graph: DependencyGraph, recorded: int | None) -> _Job:
-    table, shaped = kernel_costs(graph), shaped_calls(graph)
+    table = kernel_costs(graph)
+    shaped = shaped_calls(graph)
     loads = names_that(is_data_loader, graph.names)[graph.activities.name]
     table = table[~graph.tree.inside(loads)[table["activity"]]]  # the loader's time is its own
     operator = table["operator"].to_numpy(np.int64)
@@ -163,8 +164,10 @@ def _job_of(graph: DependencyGraph, recorded: int | None) -> _Job:
 
 def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) -> None:
     """Raise where shapes say too little of the work that takes time, or where a device was not recorded."""
-    rows, device = table["activity"].to_numpy(np.int64), graph.activities.on_device
-    name, known = graph.activities.name[rows], call >= 0
+    rows = table["activity"].to_numpy(np.int64)
+    device = graph.activities.on_device
+    name = graph.activities.name[rows]
+    known = call >= 0
     usual = table["time_us"].groupby(coded(call, name)).transform("median").to_numpy(np.float64)
     if not device.any() and (used_device(graph) or _best(table["flop"].to_numpy(np.float64), usual) > _HOST_FLOP_US):
         msg = f"the job used a device whose work was not recorded: record with {_DEVICE}"
@@ -251,7 +254,8 @@ def _growth(job: _Job, after: int) -> tuple[Array, Array, Array, Array, Array]:
     tiles = np.full(count, np.nan)
     for number in np.unique(job.call[job.call >= 0]).tolist():
         other, doubt[number] = resized_calls(calls[number], job.layout, after)
-        was, now = cost_of_call(calls[number]), cost_of_call(other)
+        was = cost_of_call(calls[number])
+        now = cost_of_call(other)
         if was is None or now is None:
             continue
         flop[number] = now.flop / was.flop if was.flop > 0 else 1.0
@@ -265,10 +269,12 @@ def _growth(job: _Job, after: int) -> tuple[Array, Array, Array, Array, Array]:
 
 def _peaks(job: _Job) -> tuple[Array, Array]:
     """Return the peak rates of each row's device: (operations per µs, bytes per µs), by the recording if unknown."""
-    table, acts = job.table, job.graph.activities
+    table = job.table
+    acts = job.graph.activities
     rows = table["activity"].to_numpy(np.int64)
     flop_rate, byte_rate = (_best(table[name].to_numpy(np.float64), job.time) for name in ("flop", "bytes"))
-    flops, moves = np.full(len(rows), flop_rate), np.full(len(rows), byte_rate)
+    flops = np.full(len(rows), flop_rate)
+    moves = np.full(len(rows), byte_rate)
     tf32 = names_that(is_tf32_kernel, job.graph.names)[acts.name[rows]]
     for rank in job.graph.ranks:
         peak = peak_of(device_name(job.graph, rank))
