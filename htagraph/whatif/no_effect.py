@@ -24,9 +24,10 @@ def why_no_effect(outcome: Outcome) -> str:
         >>> why_no_effect(hg.what_if(hg.load("data/demo")).scale(factor=1).run())
         'nothing is changed: all that was selected takes as long as recorded'
     """
-    if not outcome.changes or outcome.state.jitter or outcome.makespan_ns != outcome.baseline_ns:
-        return ""
-    if outcome.step_ns != outcome.baseline_step_ns:
+    ends_elsewhere = outcome.makespan_ns != outcome.baseline_ns
+    has_other_steps = outcome.step_ns != outcome.baseline_step_ns
+    is_as_recorded = not outcome.changes or bool(outcome.state.jitter)
+    if is_as_recorded or ends_elsewhere or has_other_steps:
         return ""
     if changes_nothing(outcome.baseline, outcome.links.state):
         if outcome.state.reasons:
