@@ -75,6 +75,8 @@ _GONE = {
     "other_work": "a device without other work",
 }
 """What a job is without a cause that can be gone altogether; all else takes some time in any case."""
+_CEILINGS = ("communication",)
+"""Causes of which a part stays, whatever is done: sending less or overlapping more gains at most the whole."""
 
 
 Absent: TypeAlias = Literal["recorded", "matched", ""]
@@ -207,6 +209,8 @@ def _change(claim: BoundClaim) -> PredictedChange | None:
     if gain is None or gain.value_us <= 0 or cause not in _GONE or claim.absent:
         return None
     name = _GONE[cause].replace("loader", "source") if claim.source else _GONE[cause]
+    if cause in _CEILINGS:
+        gain = replace(gain, low_us=0.0, high_us=gain.value_us)
     return PredictedChange(name, tuple(FREE[cause][1].split()), gain)
 
 

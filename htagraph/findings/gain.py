@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, is_data_loader, names_that
+from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely
@@ -87,6 +87,8 @@ class GainClaim(Claim):
     """Whether nothing shows which code ran in that time."""
     has_stacks: bool = False
     """Whether the work of Python between operators is known."""
+    is_region: bool = False
+    """Whether it is a region around the code of operators, which nobody can make faster as a whole."""
     is_interrupted: bool = False
     """Whether something outside of the host's code interrupts it, which the gain counts."""
     is_around: bool = False
@@ -264,6 +266,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         is_loader=bool(row["name"] == "data loading"),
         is_started=_has_start_up(results, row),
         is_unknown=is_unknown(results, name),
+        is_region=_is_region(graph, row),
         has_stacks=has_frames or has_loops,  # what Python does is known then
         is_interrupted=bool(results.claims(INTERRUPTED.when)),
     )
@@ -366,6 +369,8 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
     if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
         return None
+    if claim.is_region:
+        return None
     if claim.what == "straggler":
         return PredictedChange(straggler_change(claim.about), ("--fix-straggler", "auto"), gain_in(claim))
     if not claim.target:
@@ -385,8 +390,7 @@ def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
         return
     for row in rows_that_gain(results):
         name = str(row["name"])
-        is_region = row["what"] == "phase" and _is_around_others(results.graph, name)
-        if is_region or not row["target"] or is_unknown(results, name):
+        if _is_region(results.graph, row) or not row["target"] or is_unknown(results, name):
             continue
         is_loader = name == "data loading"
         whole_us = row["gain_us"] if is_loader else row["gain_at_50_us"] * row["gain_us"] / row["whole_us"]
@@ -398,6 +402,14 @@ def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
         else:
             words = _named(row["what"], name)
             yield PredictedChange(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain), ""
+
+
+def _is_region(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
+    """Return whether a row is a region around the code of operators: a phase, or code of torch.compile."""
+    name = str(row["name"])
+    if row["what"] == "operator":
+        return is_compiled_region(name)
+    return row["what"] == "phase" and _is_around_others(graph, name)
 
 
 def _is_around_others(graph: DependencyGraph, name: str) -> bool:
