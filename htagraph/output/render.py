@@ -56,11 +56,19 @@ class _Page(NamedTuple):
 
 
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
-    """Return the report of a command as text in one of `FORMATS`."""
+    """Return the report of a command as text in one of `FORMATS`.
+
+    Its first sentence, the answer, stands above the tables; the others stand below them.
+    """
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
-    page = _Page(brief, report.wording, last=("Conclusion", report.sentences))
+    page = _answered(brief, report.wording, report.sentences)
     return _rendered(report, page, form, width, color=color)
+
+
+def _answered(frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str]) -> _Page:
+    """Return what readers are shown of tables and sentences: the first sentence is the answer."""
+    return _Page(frames, wording, last=("Conclusion", sentences[1:]), glance=sentences[:1])
 
 
 def render_summary(
@@ -112,7 +120,7 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     frames["issues"] = shown_issues
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
-    page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))
+    page = _answered(shown, wording_of("validate"), sentences)
     return _rendered(validation, page, form, width, color=color)
 
 

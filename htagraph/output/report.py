@@ -165,7 +165,8 @@ def report_on(
         tables, others = _withheld(contents, tables, others)
         said = notes
     else:
-        said = [*notes, *(sentence for sentence in sentences if sentence not in notes), *start_up_note(graph, command)]
+        others_said = [sentence for sentence in sentences if sentence not in notes]
+        said = [*others_said[:1], *notes, *others_said[1:], *start_up_note(graph, command)]  # the answer comes first
     said += cut_note(graph) if Part.DEVICE in needed else []
     said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)

@@ -1,4 +1,4 @@
-"""What the commands about device time say: kernels, launches, idle, counters, phases, patterns and roofline."""
+"""What the commands about device time say: kernels, launches, counters, phases, patterns and roofline."""
 
 from __future__ import annotations
 
@@ -11,22 +11,13 @@ import pandas as pd
 from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, literal_glob, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
-from htagraph.findings.phrases import (
-    and_list,
-    command_line,
-    plural,
-    ranks_text,
-    share_text,
-    shortened,
-    spoken,
-    time_text,
-)
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, SHORT_LIST
+from htagraph.findings.phrases import and_list, command_line, plural, share_text, shortened, spoken, time_text
 from htagraph.graph.selection import named
 from htagraph.whatif.options import criteria_text
 
 __all__ = [
-    "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
+    "OUTSIDE", "UNKNOWN", "counters_sentences", "launch_not_recorded", "launches_sentences",
     "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
     "top_entry",
 ]  # fmt: skip
@@ -40,15 +31,6 @@ OUTSIDE = {
 """The name of device work that belongs to nothing of the kind that it is summed up by."""
 UNKNOWN = "launch not recorded"
 """The name of device work whose launch is not in the traces."""
-_MEANING = {
-    "host_wait": "the host launched the next kernel or copy too late",
-    "kernel_wait": "the device's own delay between two kernels",
-    "other": (
-        "work that was launched in time, or whose launch was not recorded, waited for another stream, another rank or "
-        "a resource"
-    ),
-}
-_FASTER = (("an infinitely fast host", "--infinite-host"), ("a data loader that is never late", "--free-dataloader"))
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
@@ -160,71 +142,6 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
     names = " and ".join(calls["launch_name"].unique()[:SHORT_LIST])
     time = time_text(calls["launch_us"].sum())
     return f"{plural(len(calls), 'call')} of {names} {how}, which is no cost of launching: {time}."
-
-
-def idle_sentences(
-    streams: pd.DataFrame,
-    devices: pd.DataFrame,
-    inputs: Sequence[str],
-    *gain_by: Callable[[], float],
-    loading_us: float = 0.0,
-    spread: Callable[[], str] = str,
-) -> list[str]:
-    """Return how long devices are idle, the main cause, and what to run next.
-
-    `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
-    job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded. For `loading_us` of
-    all idle time, hosts got batches from their data loaders. `spread` says between which values the first gain lies.
-    """
-    by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
-    total = float(by_cause.sum())
-    if not len(streams):
-        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
-    if not total:
-        return ["No device is idle between its first and its last kernel or copy."]
-    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
-    idle = f"Devices are idle between their first and last work: {_by_share(shares)}."
-    if shares.iloc[0] < MIN_PERCENT:
-        return [idle]
-    cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
-    return spoken(
-        idle,
-        f"{share.capitalize()} of that is {cause}: {_MEANING[cause]}.",
-        f"For {time_text(loading_us)} of it, the host waited for its data loader."
-        if cause == "host_wait" and loading_us >= LARGE_SHARE * total
-        else "",
-        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by, spread),
-    )
-
-
-def _by_share(shares: pd.Series) -> str:
-    """Return how much of its time each rank has an idle device, ranks with the same share together."""
-    shares = shares.map(share_text)
-    groups = shares.groupby(shares, sort=False).groups
-    listed = [f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in groups.items()]
-    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
-    return ", ".join(listed[:MAX_LISTED]) + more
-
-
-def _after_idle(
-    cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]], spread: Callable[[], str]
-) -> str:
-    bounds = command_line("critical-path", inputs)
-    if cause == "host_wait" and gain_by:
-        for (faster, option), gain in zip(_FASTER, gain_by, strict=False):
-            if (share := 100 * gain()) >= MIN_PERCENT:
-                then = f"To see what bounds it then: {command_line('what-if', inputs, option)}"
-                likely = spread() if option == "--infinite-host" else ""
-                return f"With {faster} the job would be {share_text(share)} shorter{likely}. {then}"
-        return (
-            "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see what: "
-            f"{bounds}"
-        )
-    if cause != "other":  # no change of a host that was not recorded can be predicted
-        return ""
-    if ranks > 1:
-        return f"To see which rank waits for which: {command_line('collectives', inputs)}"
-    return f"To see what bounds the job: {bounds}"
 
 
 def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | None = None) -> list[str]:

@@ -7,7 +7,6 @@ import pandas as pd
 import htagraph as hg
 from htagraph.findings.verbs.device_time import (
     counters_sentences,
-    idle_sentences,
     launches_sentences,
     other_occurrences,
     pattern_text,
@@ -61,47 +60,6 @@ def test_calls_that_wait_for_their_work_are_no_cost_of_launching() -> None:
     assert last.startswith("1 call of cudaLaunchKernel returned only when the work was over, which is no cost")
     full = load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), launch(70, 1000, 2), kernel("k", 5000, 9, 2)])
     assert "waited for earlier work of the device, as where a queue is full, which is no cost" in lines(full)[-1]
-
-
-STREAMS = pd.DataFrame({"rank": [0], "device": 0, "stream": 7, "cause": "host_wait", "idle_us": 1e6})
-
-
-def devices(share_percent: float = 4.0, **idle_us: float) -> pd.DataFrame:
-    each = share_percent / len(idle_us)
-    return pd.DataFrame({
-        "rank": 0, "cause": list(idle_us), "idle_us": list(idle_us.values()), "share_percent": each,
-    })  # fmt: skip
-
-
-def test_the_cause_with_most_idle_time_of_the_device_is_named_with_its_share() -> None:
-    """What a stream beside others is idle counts for nothing."""
-    idle, cause, second = idle_sentences(STREAMS, devices(host_wait=75.0, other=25.0), ["x"], lambda: 0.3)
-    assert idle == "Devices are idle between their first and last work: rank 0: 4 %."
-    assert cause.startswith("75 % of that is host_wait: ")
-    assert second.startswith("With an infinitely fast host the job would be 30 % shorter.")
-    assert second.endswith(": htagraph what-if x --infinite-host")
-    for said in (
-        idle_sentences(STREAMS, devices(host_wait=1.0, other=25.0), ["x"], lambda: 0.3),
-        idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001),  # a faster host gains nothing
-    ):
-        assert said[2].endswith(": htagraph critical-path x")
-    loader = idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001, lambda: 0.14)[2]
-    assert loader.startswith("With a data loader that is never late the job would be 14 % shorter.")
-    assert loader.endswith(": htagraph what-if x --free-dataloader")
-    assert idle_sentences(STREAMS, devices(other=0.0), [], lambda: 0.3)[0].startswith("No device is idle")
-    assert len(idle_sentences(STREAMS, devices(1.0, host_wait=1.0), [], lambda: 0.3)) == 1  # next to nothing
-
-
-def test_ranks_that_are_idle_most_come_first() -> None:
-    four = pd.concat([devices(percent, other=9.0).assign(rank=rank) for rank, percent in enumerate((4, 1, 4, 95))])
-    assert idle_sentences(STREAMS, four, ["x"], lambda: 0.3)[0].endswith(
-        "rank 3: 95 %, ranks 0 and 2: 4 %, rank 1: 1 %."
-    )
-
-
-def test_ranks_that_wait_for_each_other_need_two_of_them() -> None:
-    two = pd.concat([STREAMS, STREAMS.assign(rank=1)], ignore_index=True)
-    assert idle_sentences(two, devices(other=25.0), ["x"], lambda: 0.3)[2].endswith(": htagraph collectives x")
 
 
 def queues(full_us: float, mean: float) -> pd.DataFrame:

@@ -1,0 +1,127 @@
+"""What ``htagraph idle`` says: what devices waited for, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pandas as pd
+
+from htagraph.core.naming import short_name
+from htagraph.core.statistics import MOST
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT
+from htagraph.findings.phrases import (
+    and_list,
+    command_line,
+    plural,
+    ranks_text,
+    share_text,
+    shortened,
+    spoken,
+    time_text,
+)
+from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, TRANSFER, UNKNOWN, WORK
+
+__all__ = ["idle_sentences"]
+
+_LETTERS: Final = 60
+"""Letters of a name in a sentence. Chosen: a name of a frame with its file. Doubled, the answer has four lines."""
+_ONE: Final = {
+    HOST: "its host", LOADER: "its data loader", DEVICE: "nothing but its own delays between kernels",
+    UNKNOWN: "what no recorded dependency explains", TRANSFER: "transfers between ranks",
+    WORK: "other streams or devices of its rank", EARLIER: "work from before the recording",
+    OTHER: "work that was not recorded",
+}  # fmt: skip
+"""What a device waited for, in words."""
+_SEVERAL: Final = {
+    **_ONE, HOST: "their hosts", LOADER: "their data loaders", DEVICE: "nothing but their own delays between kernels",
+    WORK: "other streams or devices of their ranks",
+}  # fmt: skip
+
+
+def idle_sentences(
+    waits: pd.DataFrame,
+    devices: pd.DataFrame,
+    inputs: Sequence[str],
+    then: Callable[[str, str], list[str]],
+) -> list[str]:
+    """Return what devices waited for, how long each is idle, and what to do about it.
+
+    Args:
+        waits: the result of `htagraph.queries.waited_for.waited_for`.
+        devices: the result of `htagraph.idle_breakdown` by rank.
+        inputs: the words of the command line that choose what is read.
+        then: returns what to do, given the cause and the name of what took the most time.
+    """
+    if not len(devices):
+        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
+    if not len(waits):
+        return ["No device is idle between its first and its last kernel or copy."]
+    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
+    if shares.iloc[0] < MIN_PERCENT:
+        return [f"Devices hardly wait between their first and last work: {_by_share(shares)}."]
+    cause = str(waits.groupby("waited_for", sort=False)["total_us"].sum().idxmax())
+    named = waits[waits["waited_for"] == cause].groupby(["what", "before"], sort=False)["total_us"].sum()
+    name, before = named.idxmax()
+    return spoken(
+        _answer(waits, cause, name, before),
+        f"Devices are idle between their first and last work: {_by_share(shares)}." if len(shares) > 1 else "",
+        _causes(waits),
+        *then(cause, name),
+        f"To see which rank waits for which: {command_line('collectives', inputs)}"
+        if cause.startswith("rank ") or cause == TRANSFER else "",
+    )  # fmt: skip
+
+
+def _answer(waits: pd.DataFrame, cause: str, name: str, before: str) -> str:
+    """Return how long devices waited for what, and which call, operator or frame took most of that time."""
+    rows = waits[waits["waited_for"] == cause]
+    by_device = rows.groupby(["rank", "device"])["total_us"].sum()
+    count = len(waits[["rank", "device"]].drop_duplicates())
+    most = by_device.idxmax()
+    is_one = by_device.max() > MOST * by_device.sum()
+    if is_one:
+        rows = rows[(rows["rank"] == most[0]) & (rows["device"] == most[1])]
+    total, share = float(rows["total_us"].sum()), float(rows["share_percent"].sum()) / (1 if is_one else count)
+    subject = "The device waits" if count == 1 else f"Rank {most[0]}'s device waits" if is_one else "Devices wait"
+    scope = " of its time" if is_one else f" of their time, summed over {plural(count, 'device')}"
+    whom = (_ONE if is_one else _SEVERAL).get(cause, cause)
+    return f"{subject} {time_text(total)} ({share_text(share)}{scope}) for {whom}{_inside(rows, name, before)}."
+
+
+def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
+    """Return in which call, operator or frame most of a wait was spent, with its place and its time."""
+    named = rows[(rows["what"] == name) & (rows["before"] == before)]
+    cause = rows["waited_for"].iloc[0]
+    if cause == DEVICE or not len(named) or not (name or before):
+        return ""
+    text = shortened(short_name(name), _LETTERS)
+    if name and named["inside"].iloc[0]:
+        text += f" inside {shortened(short_name(named['inside'].iloc[0]), _LETTERS)}"
+    ahead = f"before {shortened(short_name(before), _LETTERS)}"
+    where = f"in {text}" if name else f"in code that no event covers, {ahead}" if cause == HOST else ahead
+    spent, total = float(named["total_us"].sum()), float(rows["total_us"].sum())
+    times = plural(int(named["count"].sum()), "time")
+    if time_text(spent) == time_text(total):
+        return f", {where} ({times})"
+    return f", {'most of it' if spent > MOST * total else 'the longest'} {where} ({times}, {time_text(spent)})"
+
+
+def _causes(waits: pd.DataFrame) -> str:
+    """Return the parts of all idle time by what devices waited for, the largest first."""
+    sums = waits.groupby("waited_for", sort=False)["total_us"].sum().sort_values(ascending=False, kind="stable")
+    if len(sums) == 1:
+        return ""
+    total = float(sums.sum())
+    words = _SEVERAL | {DEVICE: "the devices' own delays between kernels"}
+    parts = [f"{share_text(100 * time / total)} for {words.get(str(cause), cause)}" for cause, time in sums.items()]
+    return f"Of all waiting, {and_list(parts[:MAX_LISTED])}."
+
+
+def _by_share(shares: pd.Series) -> str:
+    """Return how much of its time each rank has an idle device, ranks with the same share together."""
+    shares = shares.map(share_text)
+    groups = shares.groupby(shares, sort=False).groups
+    listed = [f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in groups.items()]
+    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+    return ", ".join(listed[:MAX_LISTED]) + more
