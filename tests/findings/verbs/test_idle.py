@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 import pandas as pd
 
 from htagraph.findings.verbs.idle import idle_sentences
