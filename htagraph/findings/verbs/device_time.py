@@ -12,12 +12,22 @@ from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, literal_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, SHORT_LIST
-from htagraph.findings.phrases import and_list, command_line, plural, share_text, shortened, spoken, time_text
+from htagraph.findings.phrases import (
+    and_list,
+    command_line,
+    plural,
+    share_text,
+    short_number,
+    shortened,
+    spoken,
+    time_text,
+)
 from htagraph.graph.selection import named
 from htagraph.whatif.options import criteria_text
 
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "launch_not_recorded", "launches_sentences",
+    "nothing_repeats",
     "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
     "top_entry",
 ]  # fmt: skip
@@ -104,9 +114,14 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str
 
 
 def launches_sentences(
-    stats: pd.DataFrame, graphs: pd.DataFrame, waits: pd.Series, *, is_used: bool = True
+    stats: pd.DataFrame,
+    graphs: pd.DataFrame,
+    waits: pd.Series,
+    *,
+    is_used: bool = True,
+    path_percent: float = math.nan,
 ) -> list[str]:
-    """Return what launching costs, and which calls wait.
+    """Return what launching costs, and which calls wait; `path_percent` is its share of the critical path, if known.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
     `is_used` whether anything in the traces shows a device.
@@ -122,9 +137,10 @@ def launches_sentences(
     graphs, span = graphs[~whole], graphs["span_us"][~whole].sum()
     longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
+    share = "" if math.isnan(path_percent) else f"; launching is {share_text(path_percent)} of the critical path"
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
-        f"{in_one}." if len(calls) else "",
+        f"{in_one}{share}." if len(calls) else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
@@ -154,9 +170,20 @@ def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | 
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():,.0f}.",
+        else _not_full(queues, full),
         *sampled,
     ]
+
+
+def _not_full(queues: pd.DataFrame, full: int) -> str:
+    """Return that no queue was full, which one was the longest, and how long it was at most and on average."""
+    longest = queues.iloc[int(queues["max"].argmax())]
+    which = f"rank {longest['rank']:.0f}, stream {longest['stream']:.0f}"
+    mean = short_number(longest["mean_over_time"])
+    return (
+        f"No queue held {full:,} kernels and copies, so that no launch blocked: the longest, {which}, held at most "
+        f"{longest['max']:,.0f}, {mean} on average."
+    )
 
 
 def _sampled_sentence(samples: pd.DataFrame) -> str:
@@ -241,24 +268,37 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
     return [other] if fewer else []
 
 
-def patterns_sentences(
-    table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str] = ()
-) -> list[str]:
-    """Return how many patterns there are and the most frequent one.
+def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str]) -> list[str]:
+    """Return that an operator launched no sequence of kernels, and what to ask for.
 
     The others are names that launch at least `min_length` kernels, the most device time first.
     """
-    if not len(table):
-        asked, length = (others[0], min_length) if others else (operator, 1)
-        again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
-        but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
-        return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
-    count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]
-    return [
-        f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
-        f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
-        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}."
-    ]
+    asked, length = (others[0], min_length) if others else (operator, 1)
+    again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
+    but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
+    return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
+
+
+def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> list[str]:
+    """Return which sequence of kernels takes the most time, how often it occurs, and what share of device time it is.
+
+    `device_us` is the time of all device work. Equal sequences of several ranks are one.
+    """
+    sums = table.groupby("pattern", sort=False)[["count", "kernel_us"]].sum()
+    text = str(sums["kernel_us"].idxmax())
+    most = sums.loc[text]
+    rows = table[table["pattern"] == text]
+    over = f" over {plural(rows['rank'].nunique(), 'rank')}" if rows["rank"].nunique() > 1 else ""
+    name = shortened(str(rows["operator"].iloc[0]), _LETTERS)
+    share = f" ({share_text(100 * most['kernel_us'] / device_us)} of device time)" if device_us else ""
+    kernels = plural(int(rows["kernels"].iloc[0]), "kernel")
+    others = int(table["count"].sum()) - int(most["count"])
+    return spoken(
+        f"{name} launched the same {kernels} {plural(int(most['count']), 'time')}{over}: "
+        f"{time_text(most['kernel_us'])}{share}.",
+        f"Of {operator!r}, {plural(others, 'other occurrence')} launched {plural(len(sums) - 1, 'other sequence')}."
+        if others else "",
+    )  # fmt: skip
 
 
 def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
@@ -280,12 +320,14 @@ def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
     lasted = f"in {time_text(time)}{on_host}" if time else "in a time that was not recorded"
     share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
+    roof, is_known = _roof(table), bool(table["roof_percent"].notna().any())
     return spoken(
+        roof if is_known else "",
         f"{plural(count, 'operator')} computed {'up to ' if at_most else ''}{flop / 1e12:.3g} TFLOP {lasted}.",
         f"Of these, {plural(at_most, 'operator')} may have computed less: whether a mask is causal, or where groups "
         "end, was not recorded."
         if at_most else "",
-        left_out, _peaks(table, chosen), _roof(table),
+        left_out, _peaks(table, chosen), "" if is_known else roof,
         f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
         f"{to_see}"
         if share < 100 * MOST else "",  # a share that is unknown is not less

@@ -1,4 +1,4 @@
-"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases, roofline and patterns."""
+"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases and roofline."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.analyses.idle_intervals import TABLE as INTERVALS
-from htagraph.core.errors import SelectionError, nearest_words
-from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
-from htagraph.core.naming import LINEAR, short_name
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
+from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
-from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
+from htagraph.findings.incomplete import missing_parts
+from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import command_line, share_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
@@ -29,7 +30,7 @@ from htagraph.queries.waited_for import HOST, LOADER
 from htagraph.whatif.options import criteria
 
 __all__ = [
-    "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report", "phases_report",
+    "counters_report", "idle_report", "kernels_report", "launches_report", "phases_report",
     "roofline_report",
 ]  # fmt: skip
 
@@ -268,8 +269,18 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         if len(stats) and len(table)
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-    conclusions = findings.launches_sentences(stats, tables["graph_launches"], waits, is_used=shows_device(graph))
+    conclusions = findings.launches_sentences(
+        stats, tables["graph_launches"], waits, is_used=shows_device(graph), path_percent=_launching_percent(graph)
+    )
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
+
+
+def _launching_percent(graph: DependencyGraph) -> float:
+    """Return the share of launch calls and launch latencies in the critical path; NaN where the path is not known."""
+    if missing_parts(graph):
+        return float("nan")
+    shares = hg.critical_path(graph).summary()
+    return float(shares.loc[(shares["group"] == "category") & (shares["key"] == "launch"), "share_percent"].sum())
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
@@ -368,45 +379,3 @@ def roofline_report(
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )
-
-
-@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
-def patterns_report(
-    graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
-) -> Report:
-    """Return the report on the sequences of kernels that an operator launches."""
-    table = hg.kernel_patterns(graph, operator, min_length=min_length)
-    shown = table.groupby("rank").head(top)
-    brief = shown.drop(columns=["pattern", "example"])
-    brief.insert(0, "number", range(1, len(shown) + 1))
-    sentences = [
-        *(f"{number}: {findings.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
-        *_on_patterns(graph, table, inputs, operator, min_length),
-    ]
-    return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
-
-
-def _on_patterns(
-    graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
-) -> list[str]:
-    from htagraph.queries.kernel_sequences import containing
-
-    chosen = containing(graph, operator)
-    if not chosen.any():
-        acts = graph.activities
-        names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
-        return [f"No operator or annotation matches {operator!r}{nearest_words(operator, names) or '.'}"]
-    if not len(table):
-        return findings.patterns_sentences(table, inputs, operator, min_length, _launching(graph, min_length))
-    fewer = len(graph.tree.outermost(chosen)) - int(table["count"].sum())
-    shorter = findings.other_occurrences(fewer, inputs, operator)
-    return [*findings.patterns_sentences(table, inputs, operator, min_length, []), *shorter]
-
-
-def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
-    """Return the annotations whose every occurrence launches at least so many kernels, the longest busy first."""
-    table = hg.phases(graph)
-    sums = table[table["kernels"] >= min_length * table["count"]].groupby("phase")["busy_us"].sum()
-    known = set(graph.names)  # the names of phases may be shorter
-    names = sums[sums > 0].sort_values(ascending=False, kind="stable").index
-    return [str(name) for name in names if name in known][:MAX_NAMED]
