@@ -109,11 +109,15 @@ def reason_of_each(graph: DependencyGraph, pauses: Pauses, rows: Array | Sequenc
     for row in rows:
         rank = int(pauses.places[pauses.place[row], 0])
         spent = _spent(graph, rank, _segments(graph, pauses, np.array([row])))
-        sums = spent.groupby(["waited_for", "what", "before"])["ns"].sum()
-        cause, what, before = sums.idxmax() if len(sums) else ("", "", "")
-        inside = what or (f"before {before}" if before else "")
-        reasons.append(f"{cause}: {inside}" if inside else str(cause))
+        sums = spent.groupby(["waited_for", "what", "before"], as_index=False)["ns"].sum()
+        reasons.append(_in_words(sums.iloc[int(sums["ns"].argmax())]) if len(sums) else "")
     return reasons
+
+
+def _in_words(row: pd.Series) -> str:
+    """Return what a wait was spent on, in words: its cause, and the name of what took the time or came next."""
+    place = row["what"] or (f"before {row['before']}" if row["before"] else "")
+    return f"{row['waited_for']}: {place}" if place else str(row["waited_for"])
 
 
 def _of_device(graph: DependencyGraph, pauses: Pauses, device: int) -> pd.DataFrame:

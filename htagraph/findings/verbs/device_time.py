@@ -284,10 +284,9 @@ def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> 
 
     `device_us` is the time of all device work. Equal sequences of several ranks are one.
     """
-    sums = table.groupby("pattern", sort=False)[["count", "kernel_us"]].sum()
-    text = str(sums["kernel_us"].idxmax())
-    most = sums.loc[text]
-    rows = table[table["pattern"] == text]
+    sums = table.groupby("pattern", as_index=False, sort=False)[["count", "kernel_us"]].sum()
+    most = sums.iloc[int(sums["kernel_us"].argmax())]
+    rows = table[table["pattern"] == most["pattern"]]
     over = f" over {plural(rows['rank'].nunique(), 'rank')}" if rows["rank"].nunique() > 1 else ""
     name = shortened(str(rows["operator"].iloc[0]), _LETTERS)
     share = f" ({share_text(100 * most['kernel_us'] / device_us)} of device time)" if device_us else ""

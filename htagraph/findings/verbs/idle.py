@@ -61,10 +61,12 @@ def idle_sentences(
     if shares.iloc[0] < MIN_PERCENT:
         return [f"Devices hardly wait between their first and last work: {_by_share(shares)}."]
     cause = str(waits.groupby("waited_for", sort=False)["total_us"].sum().idxmax())
-    named = waits[waits["waited_for"] == cause].groupby(["what", "before"], sort=False)["total_us"].sum()
-    name, before = named.idxmax()
+    rows = _of_cause(waits, cause)
+    sums = rows.groupby(["what", "before"], as_index=False, sort=False)["total_us"].sum()
+    longest = sums.iloc[int(sums["total_us"].argmax())]
+    name = str(longest["what"])
     return spoken(
-        _answer(waits, cause, name, before),
+        f"{_whose(waits, rows, cause)}{_inside(rows, name, str(longest['before']))}.",
         f"Devices are idle between their first and last work: {_by_share(shares)}." if len(shares) > 1 else "",
         _causes(waits),
         *then(cause, name),
@@ -73,20 +75,27 @@ def idle_sentences(
     )  # fmt: skip
 
 
-def _answer(waits: pd.DataFrame, cause: str, name: str, before: str) -> str:
-    """Return how long devices waited for what, and which call, operator or frame took most of that time."""
+def _of_cause(waits: pd.DataFrame, cause: str) -> pd.DataFrame:
+    """Return the rows of one cause: those of a single device if most of the time is on that, else those of all."""
     rows = waits[waits["waited_for"] == cause]
-    by_device = rows.groupby(["rank", "device"])["total_us"].sum()
-    count = len(waits[["rank", "device"]].drop_duplicates())
-    most = by_device.idxmax()
-    is_one = by_device.max() > MOST * by_device.sum()
-    if is_one:
-        rows = rows[(rows["rank"] == most[0]) & (rows["device"] == most[1])]
-    total, share = float(rows["total_us"].sum()), float(rows["share_percent"].sum()) / (1 if is_one else count)
-    subject = "The device waits" if count == 1 else f"Rank {most[0]}'s device waits" if is_one else "Devices wait"
-    scope = " of its time" if is_one else f" of their time, summed over {plural(count, 'device')}"
-    whom = (_ONE if is_one else _SEVERAL).get(cause, cause)
-    return f"{subject} {time_text(total)} ({share_text(share)}{scope}) for {whom}{_inside(rows, name, before)}."
+    by_device = rows.groupby(["rank", "device"], as_index=False)["total_us"].sum()
+    most = by_device.iloc[int(by_device["total_us"].argmax())]
+    if most["total_us"] <= MOST * by_device["total_us"].sum():
+        return rows
+    return rows[(rows["rank"] == most["rank"]) & (rows["device"] == most["device"])]
+
+
+def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
+    """Return which device waits for what and how long, or how long all of them do: the begin of the answer."""
+    devices = len(waits[["rank", "device"]].drop_duplicates())
+    is_one = len(rows[["rank", "device"]].drop_duplicates()) == 1
+    time = time_text(float(rows["total_us"].sum()))
+    share = share_text(float(rows["share_percent"].sum()) / (1 if is_one else devices))
+    if not is_one:
+        whom = _SEVERAL.get(cause, cause)
+        return f"Devices wait {time} ({share} of their time, summed over {plural(devices, 'device')}) for {whom}"
+    subject = "The device waits" if devices == 1 else f"Rank {rows['rank'].iloc[0]}'s device waits"
+    return f"{subject} {time} ({share} of its time) for {_ONE.get(cause, cause)}"
 
 
 def _inside(rows: pd.DataFrame, name: str, before: str) -> str:

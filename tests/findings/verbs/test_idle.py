@@ -8,11 +8,19 @@ import pandas as pd
 
 from htagraph.findings.verbs.idle import idle_sentences
 
-ROW = {"rank": 2, "device": 0, "waited_for": "host", "what": "cudaMalloc", "inside": "", "before": "", "count": 12}
+ROW: dict[str, object] = {
+    "rank": 2,
+    "device": 0,
+    "waited_for": "host",
+    "what": "cudaMalloc",
+    "inside": "",
+    "before": "",
+    "count": 12,
+}
 
 
 def waits(*rows: Mapping[str, object]) -> pd.DataFrame:
-    return pd.DataFrame([ROW | {"total_us": 250_000.0, "share_percent": 40.0} | row for row in rows])
+    return pd.DataFrame([ROW | {"total_us": 250_000.0, "share_percent": 40.0} | dict(row) for row in rows])
 
 
 def devices(**share_percent: float) -> pd.DataFrame:
