@@ -95,7 +95,7 @@ def patterns(  # noqa: PLR0913 - one argument per option
     compress: bool = True, ranks: str | None = None, steps: str | None = None, top: int = 5,
     form: Format | None = None, output: Path | None = None,
 ) -> None:  # fmt: skip
-    """Which sequences of kernels repeat, how often, and how long they take: those of an operator, or the longest."""
+    """Which sequences of kernels repeat, how often, and how long they take: of an operator, or the longest."""
     graph = read(paths, ranks, steps)
     from htagraph.output.reports.patterns import patterns_report, repeating_operator
 

@@ -106,7 +106,7 @@ VERBS: Mapping[str, str | Question] = {
     ),
     "idle": Question(
         "reports.device_time:idle_report",
-        "Why devices are idle: what they waited for (the host, in which call; a loader; a late rank), and the longest waits.",
+        "Why devices are idle: what they waited for (the host and its call, a loader, a rank), and the longest waits.",
     ),
     "memory": "jobs",
     "launches": Question(
@@ -148,14 +148,23 @@ VERBS: Mapping[str, str | Question] = {
 _GROUPS = {
     "Begin": ("summary", "report", "serve", "demo"),
     "Why": (
-        "critical-path", "stragglers", "collectives", "kernels", "idle", "memory", "launches", "counters", "patterns",
-        "roofline", "phases",
+        "critical-path",
+        "stragglers",
+        "collectives",
+        "kernels",
+        "idle",
+        "memory",
+        "launches",
+        "counters",
+        "patterns",
+        "roofline",
+        "phases",
     ),
     "What if": ("what-if", "opportunities", "plan", "capacity"),
     "Compare": ("diff", "compare"),
     "Files": ("validate", "plot", "export"),
     "The rest": ("execution-trace", "mcp", "schema", "simulate", "cache"),
-}  # fmt: skip
+}
 """The verbs in the groups of the help."""
 _GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs}
 QUESTIONS: Mapping[str, Question] = {name: each for name, each in VERBS.items() if isinstance(each, Question)}

@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MARKS = ("#", "-", "*", "+", ">", "|")
-"""With what a line of Markdown begins that is no text."""
+"""Begins of lines of Markdown with a meaning beside the text."""
 _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
@@ -60,7 +60,7 @@ class _Page(NamedTuple):
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return the report of a command as text in one of `FORMATS`.
 
-    Its first sentence, the answer, stands above the tables; the others stand below them.
+    Its first sentence, the answer, stands above the tables; all further sentences stand below.
     """
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
@@ -69,7 +69,7 @@ def render_report(report: Report, form: str, *, width: int = 120, color: bool = 
 
 
 def _answered(frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str]) -> _Page:
-    """Return what readers are shown of tables and sentences: the first sentence is the answer."""
+    """Return the page of tables and sentences: the first sentence is the answer."""
     return _Page(frames, wording, last=("Conclusion", sentences[1:]), glance=sentences[:1])
 
 

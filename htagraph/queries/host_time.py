@@ -193,7 +193,7 @@ def while_loading(graph: DependencyGraph, rank: int, outside: Intervals = NO_TIM
 
 @once
 def _each(path: CriticalPath) -> pd.DataFrame:
-    """Return what `each_activity` returns for the host's part of a path."""
+    """Return the activities and gaps of the host on a path; see `each_activity`."""
     parts = path.segments
     is_of_host = np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES])
     return each_activity(path.graph, parts, np.flatnonzero(is_of_host))
@@ -205,7 +205,7 @@ def each_activity(graph: DependencyGraph, parts: Segments, rows: Array) -> pd.Da
     Args:
         graph: the job.
         parts: the segments.
-        rows: numbers of the segments that count.
+        rows: numbers of the segments to count.
 
     Returns:
         ``what``, ``inside``, ``before`` and ``after`` as in `host_pauses`, but as codes of names, -1 for none;

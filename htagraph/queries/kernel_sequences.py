@@ -42,8 +42,8 @@ PATTERNS = Table(
 
 
 _EXAMINED = 5
-"""Names that are looked at for each one that is returned. Chosen: functions that call themselves, and what runs once,
-wrap what repeats. Doubled, deeper stacks are looked into."""
+"""Names that are looked at for each one that is returned. Chosen: recursive functions, and functions that run once,
+wrap repeated ones. Doubled, deeper stacks are looked into."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def containing(graph: DependencyGraph, text: str) -> Array:
 
 
 def launching_most(graph: DependencyGraph, min_length: int, most: int) -> list[str]:
-    """Return the names of operators, annotations and Python frames by the device time of what they launch, most first.
+    """Return the names of operators, annotations and Python frames that launch the most device time, the most first.
 
     Args:
         graph: the job.

@@ -93,7 +93,7 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
 
 
 def segments_of_paths(graph: DependencyGraph, vertices: Array, into: Array, start: Array) -> Segments:
-    """Return the segments of several paths in the order of time, of which none begins before the one before it ends.
+    """Return the segments of several paths in the order of time; none begins before the end of the path before.
 
     Args:
         graph: the job.

@@ -1,6 +1,6 @@
-"""What devices waited for while they were idle: by the binding edges back from the work that ended each pause.
+"""Reasons why devices were idle, by the binding edges back from the work that ended each pause.
 
-The path from the begin of a pause to the work that ends it says who spent the time: the host in a call, operator or
+The path from the begin of a pause to the work at its end says who spent the time: the host in a call, operator or
 frame, its data loader, another rank, the device itself.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, texts_of
+from htagraph.core.arrays import Array, Ints, texts_of
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, Pauses
@@ -21,9 +21,18 @@ from htagraph.queries.host_time import each_activity
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Segments, segments_of_paths
 
 __all__ = [
-    "DEVICE", "EARLIER", "HOST", "LOADER", "OTHER", "TABLE", "TRANSFER", "UNKNOWN", "WORK", "reason_of_each",
+    "DEVICE",
+    "EARLIER",
+    "HOST",
+    "LOADER",
+    "OTHER",
+    "TABLE",
+    "TRANSFER",
+    "UNKNOWN",
+    "WORK",
+    "reason_of_each",
     "waited_for",
-]  # fmt: skip
+]
 
 HOST: Final = "host"
 LOADER: Final = "data loader"
@@ -34,11 +43,17 @@ WORK: Final = "device work"
 EARLIER: Final = "earlier work"
 OTHER: Final = "other work"
 _OF_CATEGORY: Final = {
-    **dict.fromkeys(HOST_CATEGORIES, HOST), "data_loading": LOADER, "waiting": DEVICE, "gap": UNKNOWN,
-    "communication": TRANSFER, "computation": WORK, "memory": WORK,
-    "head": EARLIER, "other_work": OTHER,
-}  # fmt: skip
-"""What a device waited for on its own rank, by the category of a segment."""
+    **dict.fromkeys(HOST_CATEGORIES, HOST),
+    "data_loading": LOADER,
+    "waiting": DEVICE,
+    "gap": UNKNOWN,
+    "communication": TRANSFER,
+    "computation": WORK,
+    "memory": WORK,
+    "head": EARLIER,
+    "other_work": OTHER,
+}
+"""Reasons on the rank of the device, by the category of a segment."""
 _KEYS: Final = ["rank", "device", "waited_for", "what", "inside", "before"]
 TABLE: Final = Table(
     "What devices waited for while idle",
@@ -65,7 +80,7 @@ TABLE: Final = Table(
 
 @described(TABLE)
 def waited_for(graph: DependencyGraph) -> pd.DataFrame:
-    """Return what the devices of a job waited for while idle, the most time first.
+    """Return the reasons why the devices of a job were idle, the most time first.
 
     Returns:
         One row per device, cause and place, whose times sum to the idle time of `idle_breakdown` by rank: {columns}.
@@ -80,23 +95,30 @@ def waited_for(graph: DependencyGraph) -> pd.DataFrame:
     devices = [_of_device(graph, pauses, device) for device in range(len(pauses.places))]
     if not devices:
         return TABLE.frame()
-    each = pd.concat(devices, ignore_index=True).sort_values("ns", ascending=False, kind="stable")
-    sums = each.groupby(_KEYS, as_index=False, sort=False).agg(
-        count=("count", "sum"), ns=("ns", "sum"), longest=("longest", "max"), activity=("activity", "first"),
+    spent = pd.concat(devices, ignore_index=True)
+    spent = spent.sort_values("ns", ascending=False, kind="stable")
+    sums = spent.groupby(_KEYS, as_index=False, sort=False).agg(
+        count=("count", "sum"),
+        ns=("ns", "sum"),
+        longest=("longest", "max"),
+        activity=("activity", "first"),
         window=("window", "first"),
-    )  # fmt: skip
-    return TABLE.ranked(TABLE.frame(sums.assign(
-        total_us=sums["ns"] / 1000, longest_us=sums["longest"] / 1000, share_percent=100 * sums["ns"] / sums["window"],
-    )))  # fmt: skip
+    )
+    table = sums.assign(
+        total_us=sums["ns"] / 1000,
+        longest_us=sums["longest"] / 1000,
+        share_percent=100 * sums["ns"] / sums["window"],
+    )
+    return TABLE.ranked(TABLE.frame(table))
 
 
 def reason_of_each(graph: DependencyGraph, pauses: Pauses, rows: Array | Sequence[int]) -> list[str]:
-    """Return for each pause what most of it was spent on, in words: ``host: cudaMalloc``.
+    """Return the main reason of each pause in words: ``host: cudaMalloc``.
 
     Args:
         graph: the job.
         pauses: pauses of streams or of devices.
-        rows: numbers of those that are asked for.
+        rows: numbers of the pauses to look into.
 
     Example:
         >>> import htagraph as hg
@@ -115,55 +137,82 @@ def reason_of_each(graph: DependencyGraph, pauses: Pauses, rows: Array | Sequenc
 
 
 def _in_words(row: pd.Series) -> str:
-    """Return what a wait was spent on, in words: its cause, and the name of what took the time or came next."""
+    """Return a reason in words: the cause, and the name of the activity that took the time or came next."""
     place = row["what"] or (f"before {row['before']}" if row["before"] else "")
     return f"{row['waited_for']}: {place}" if place else str(row["waited_for"])
 
 
 def _of_device(graph: DependencyGraph, pauses: Pauses, device: int) -> pd.DataFrame:
-    """Return what one device waited for: a row per activity or gap, and one for all its own delays between kernels."""
-    rank, ordinal = pauses.places[device].tolist()
+    """Return the reasons of one device: a row per activity or gap, and a row for all delays between its kernels."""
+    rank = int(pauses.places[device, 0])
+    ordinal = int(pauses.places[device, 1])
     of_device = (pauses.place == device) & (pauses.length > 0)
     by_itself = of_device & (pauses.causes() == CAUSES.index("kernel_wait"))
     rows = np.flatnonzero(of_device & ~by_itself)
-    spent = _spent(graph, rank, _segments(graph, pauses, rows)).assign(count=1)
-    spent = spent.assign(longest=spent["ns"])
-    delays = pauses.length[by_itself]
-    if len(delays):
-        last = int(pauses.after[by_itself][delays.argmax()])
-        own = {"waited_for": DEVICE, "what": "", "inside": "", "before": "", "activity": last}
-        figures = {"count": len(delays), "ns": int(delays.sum()), "longest": int(delays.max())}
-        spent = pd.concat([spent, pd.DataFrame([own | figures])], ignore_index=True)
-    return spent.assign(rank=rank, device=ordinal, window=max(1, int(pauses.window[device])))
+    spent = _spent(graph, rank, _segments(graph, pauses, rows))
+    spent = spent.assign(count=1, longest=spent["ns"])
+    if by_itself.any():
+        delays = _delays(pauses, np.flatnonzero(by_itself))
+        spent = pd.concat([spent, delays], ignore_index=True)
+    window = max(1, int(pauses.window[device]))
+    return spent.assign(rank=rank, device=ordinal, window=window)
+
+
+def _delays(pauses: Pauses, rows: Ints) -> pd.DataFrame:
+    """Return one row for the delays of a device between queued kernels."""
+    delays = pauses.length[rows]
+    longest = rows[delays.argmax()]
+    return pd.DataFrame(
+        {
+            "waited_for": [DEVICE],
+            "what": "",
+            "inside": "",
+            "before": "",
+            "activity": int(pauses.after[longest]),
+            "count": len(delays),
+            "ns": int(delays.sum()),
+            "longest": int(delays.max()),
+        }
+    )
 
 
 def _segments(graph: DependencyGraph, pauses: Pauses, rows: Array) -> Segments:
     """Return the segments of the paths through some pauses of one device, or of one stream."""
     from htagraph.core import traverse  # numba takes a moment to load
 
-    before, sources, time = graph.binding, graph.edges.source, graph.time
+    sources = graph.edges.source
+    ends = (2 * pauses.after[rows]).tolist()
+    begins = pauses.begin[rows].tolist()
     walks = [
-        traverse.walk_back(before, sources, time, 2 * after, begin)
-        for after, begin in zip(pauses.after[rows].tolist(), pauses.begin[rows].tolist(), strict=True)
+        traverse.walk_back(graph.binding, sources, graph.time, end, begin)
+        for end, begin in zip(ends, begins, strict=True)
     ]
     sizes = np.array([len(walk) for walk in walks], np.int64)
     vertices = np.concatenate([np.zeros(0, np.int64), *walks])
-    into = before[vertices].astype(np.int64)
+    into = graph.binding[vertices].astype(np.int64)
     into[np.cumsum(sizes) - sizes] = -1
     return segments_of_paths(graph, vertices, into, np.repeat(pauses.begin[rows], sizes))
 
 
 def _spent(graph: DependencyGraph, rank: int, parts: Segments) -> pd.DataFrame:
-    """Return a row per activity or gap of segments: what a rank waited for in words, ``ns``, ``activity``."""
-    each = each_activity(graph, parts, np.arange(len(parts)))
-    category = parts.category[each["segment"].to_numpy(np.int64)]
+    """Return a row per activity or gap of segments: the reason of a rank in words, ``ns``, ``activity``."""
+    activities = each_activity(graph, parts, np.arange(len(parts)))
+    category = parts.category[activities["segment"].to_numpy(np.int64)]
     words = np.array([_OF_CATEGORY[name] for name in CATEGORIES], object)
     cause = words[category]
-    other = each["rank"].to_numpy()
-    is_other = (other != rank) & (other >= 0)
-    cause[is_other] = [f"rank {number}" for number in other[is_other].tolist()]
-    texts = {name: _names(graph, each[name].to_numpy(np.int64)) for name in ("what", "inside", "before")}
-    return pd.DataFrame({"waited_for": cause, **texts, "ns": each["ns"], "activity": each["activity"]})
+    place = activities["rank"].to_numpy()
+    is_elsewhere = (place != rank) & (place >= 0)
+    cause[is_elsewhere] = [f"rank {number}" for number in place[is_elsewhere].tolist()]
+    return pd.DataFrame(
+        {
+            "waited_for": cause,
+            "what": _names(graph, activities["what"].to_numpy(np.int64)),
+            "inside": _names(graph, activities["inside"].to_numpy(np.int64)),
+            "before": _names(graph, activities["before"].to_numpy(np.int64)),
+            "ns": activities["ns"],
+            "activity": activities["activity"],
+        }
+    )
 
 
 def _names(graph: DependencyGraph, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:

@@ -121,7 +121,7 @@ def launches_sentences(
     is_used: bool = True,
     path_percent: float = math.nan,
 ) -> list[str]:
-    """Return what launching costs, and which calls wait; `path_percent` is its share of the critical path, if known.
+    """Return the cost of launching, and which calls wait; `path_percent` is its share of the critical path, if known.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
     `is_used` whether anything in the traces shows a device.
@@ -269,18 +269,19 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
 
 
 def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str]) -> list[str]:
-    """Return that an operator launched no sequence of kernels, and what to ask for.
+    """Return that an operator launched no sequence of kernels, and the command to run next.
 
-    The others are names that launch at least `min_length` kernels, the most device time first.
+    Further names launch at least `min_length` kernels, the most device time first.
     """
-    asked, length = (others[0], min_length) if others else (operator, 1)
+    asked = others[0] if others else operator
+    length = min_length if others else 1
     again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
     but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
     return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
 
 
 def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> list[str]:
-    """Return which sequence of kernels takes the most time, how often it occurs, and what share of device time it is.
+    """Return which sequence of kernels takes the most time, how often it occurs, and its share of device time.
 
     `device_us` is the time of all device work. Equal sequences of several ranks are one.
     """
@@ -291,13 +292,14 @@ def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> 
     name = shortened(str(rows["operator"].iloc[0]), _LETTERS)
     share = f" ({share_text(100 * most['kernel_us'] / device_us)} of device time)" if device_us else ""
     kernels = plural(int(rows["kernels"].iloc[0]), "kernel")
-    others = int(table["count"].sum()) - int(most["count"])
-    return spoken(
-        f"{name} launched the same {kernels} {plural(int(most['count']), 'time')}{over}: "
-        f"{time_text(most['kernel_us'])}{share}.",
-        f"Of {operator!r}, {plural(others, 'other occurrence')} launched {plural(len(sums) - 1, 'other sequence')}."
-        if others else "",
-    )  # fmt: skip
+    further = int(table["count"].sum()) - int(most["count"])
+    times = plural(int(most["count"]), "time")
+    answer = f"{name} launched the same {kernels} {times}{over}: {time_text(most['kernel_us'])}{share}."
+    if not further:
+        return [answer]
+    occurrences = plural(further, "other occurrence")
+    sequences = plural(len(sums) - 1, "other sequence")
+    return [answer, f"Of {operator!r}, {occurrences} launched {sequences}."]
 
 
 def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
@@ -319,14 +321,15 @@ def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
     lasted = f"in {time_text(time)}{on_host}" if time else "in a time that was not recorded"
     share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
-    roof, is_known = _roof(table), bool(table["roof_percent"].notna().any())
+    roof = _roof(table)
+    is_roof_known = bool(table["roof_percent"].notna().any())
     return spoken(
-        roof if is_known else "",
+        roof if is_roof_known else "",
         f"{plural(count, 'operator')} computed {'up to ' if at_most else ''}{flop / 1e12:.3g} TFLOP {lasted}.",
         f"Of these, {plural(at_most, 'operator')} may have computed less: whether a mask is causal, or where groups "
         "end, was not recorded."
         if at_most else "",
-        left_out, _peaks(table, chosen), "" if is_known else roof,
+        left_out, _peaks(table, chosen), "" if is_roof_known else roof,
         f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
         f"{to_see}"
         if share < 100 * MOST else "",  # a share that is unknown is not less

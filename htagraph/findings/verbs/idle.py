@@ -1,4 +1,4 @@
-"""What ``htagraph idle`` says: what devices waited for, and what to do about it."""
+"""Sentences of ``htagraph idle``: why devices waited, and the change to make."""
 
 from __future__ import annotations
 
@@ -27,16 +27,23 @@ __all__ = ["idle_sentences"]
 _LETTERS: Final = 60
 """Letters of a name in a sentence. Chosen: a name of a frame with its file. Doubled, the answer has four lines."""
 _ONE: Final = {
-    HOST: "its host", LOADER: "its data loader", DEVICE: "nothing but its own delays between kernels",
-    UNKNOWN: "what no recorded dependency explains", TRANSFER: "transfers between ranks",
-    WORK: "other streams or devices of its rank", EARLIER: "work from before the recording",
+    HOST: "its host",
+    LOADER: "its data loader",
+    DEVICE: "nothing but its own delays between kernels",
+    UNKNOWN: "what no recorded dependency explains",
+    TRANSFER: "transfers between ranks",
+    WORK: "other streams or devices of its rank",
+    EARLIER: "work from before the recording",
     OTHER: "work that was not recorded",
-}  # fmt: skip
-"""What a device waited for, in words."""
+}
+"""Reasons in words, of one device; of several devices they are `_SEVERAL`."""
 _SEVERAL: Final = {
-    **_ONE, HOST: "their hosts", LOADER: "their data loaders", DEVICE: "nothing but their own delays between kernels",
+    **_ONE,
+    HOST: "their hosts",
+    LOADER: "their data loaders",
+    DEVICE: "nothing but their own delays between kernels",
     WORK: "other streams or devices of their ranks",
-}  # fmt: skip
+}
 
 
 def idle_sentences(
@@ -45,13 +52,13 @@ def idle_sentences(
     inputs: Sequence[str],
     then: Callable[[str, str], list[str]],
 ) -> list[str]:
-    """Return what devices waited for, how long each is idle, and what to do about it.
+    """Return why devices waited, how long they were idle, and the change to make.
 
     Args:
         waits: the result of `htagraph.queries.waited_for.waited_for`.
         devices: the result of `htagraph.idle_breakdown` by rank.
-        inputs: the words of the command line that choose what is read.
-        then: returns what to do, given the cause and the name of what took the most time.
+        inputs: the words of the command line that choose the job.
+        then: returns the change to make, given the cause and the name of the longest wait.
     """
     if not len(devices):
         return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
@@ -71,12 +78,13 @@ def idle_sentences(
         _causes(waits),
         *then(cause, name),
         f"To see which rank waits for which: {command_line('collectives', inputs)}"
-        if cause.startswith("rank ") or cause == TRANSFER else "",
-    )  # fmt: skip
+        if cause.startswith("rank ") or cause == TRANSFER
+        else "",
+    )
 
 
 def _of_cause(waits: pd.DataFrame, cause: str) -> pd.DataFrame:
-    """Return the rows of one cause: those of a single device if most of the time is on that, else those of all."""
+    """Return the rows of one cause: of a single device if most of the time is on that device, else of all devices."""
     rows = waits[waits["waited_for"] == cause]
     by_device = rows.groupby(["rank", "device"], as_index=False)["total_us"].sum()
     most = by_device.iloc[int(by_device["total_us"].argmax())]
@@ -86,7 +94,7 @@ def _of_cause(waits: pd.DataFrame, cause: str) -> pd.DataFrame:
 
 
 def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
-    """Return which device waits for what and how long, or how long all of them do: the begin of the answer."""
+    """Return the begin of the answer: which device waits how long and why, or that all devices do."""
     devices = len(waits[["rank", "device"]].drop_duplicates())
     is_one = len(rows[["rank", "device"]].drop_duplicates()) == 1
     time = time_text(float(rows["total_us"].sum()))
@@ -109,7 +117,8 @@ def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
         text += f" inside {shortened(short_name(named['inside'].iloc[0]), _LETTERS)}"
     ahead = f"before {shortened(short_name(before), _LETTERS)}"
     where = f"in {text}" if name else f"in code that no event covers, {ahead}" if cause == HOST else ahead
-    spent, total = float(named["total_us"].sum()), float(rows["total_us"].sum())
+    spent = float(named["total_us"].sum())
+    total = float(rows["total_us"].sum())
     times = plural(int(named["count"].sum()), "time")
     if time_text(spent) == time_text(total):
         return f", {where} ({times})"
@@ -117,14 +126,16 @@ def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
 
 
 def _causes(waits: pd.DataFrame) -> str:
-    """Return the parts of all idle time by what devices waited for, the largest first."""
-    sums = waits.groupby("waited_for", sort=False)["total_us"].sum().sort_values(ascending=False, kind="stable")
+    """Return the parts of all idle time by reason, the largest first."""
+    sums = waits.groupby("waited_for", sort=False)["total_us"].sum()
+    sums = sums.sort_values(ascending=False, kind="stable")
     if len(sums) == 1:
         return ""
     total = float(sums.sum())
     words = _SEVERAL | {DEVICE: "the devices' own delays between kernels"}
-    parts = [f"{share_text(100 * time / total)} for {words.get(str(cause), cause)}" for cause, time in sums.items()]
-    return f"Of all waiting, {and_list(parts[:MAX_LISTED])}."
+    texts = [f"{share_text(100 * time / total)} for {words.get(str(cause), cause)}" for cause, time in sums.items()]
+    listed = and_list(texts[:MAX_LISTED])
+    return f"Of all waiting, {listed}."
 
 
 def _by_share(shares: pd.Series) -> str:
@@ -132,5 +143,6 @@ def _by_share(shares: pd.Series) -> str:
     shares = shares.map(share_text)
     groups = shares.groupby(shares, sort=False).groups
     listed = [f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in groups.items()]
-    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
-    return ", ".join(listed[:MAX_LISTED]) + more
+    shown = ", ".join(listed[:MAX_LISTED])
+    further = len(listed) - MAX_LISTED
+    return f"{shown} and {further} more" if further > 0 else shown

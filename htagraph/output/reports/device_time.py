@@ -87,12 +87,14 @@ _PAUSES = Table(
     rests_on=JUDGES,
 )
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
-    """Return the report on what a job's devices waited for; `inputs` are the words that choose what is read."""
+    """Return the report on why devices waited; `inputs` are the words that choose the job."""
     from htagraph.findings.verbs import idle as findings
     from htagraph.queries.waited_for import TABLE, waited_for
 
-    streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
-    waits, longest = waited_for(graph), _longest_pauses(graph, top)
+    streams = hg.idle_breakdown(graph)
+    devices = hg.idle_breakdown(graph, by="rank")
+    waits = waited_for(graph)
+    longest = _longest_pauses(graph, top)
     brief = longest[["rank", "stream", "start_us", "pause_us", "cause", "waited_for"]].assign(
         after=longest["after_name"].map(short_name)
     )
@@ -108,7 +110,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 
 def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
-    """Return the longest pauses of streams with what most of each was spent on."""
+    """Return the longest pauses of streams with the main reason of each."""
     from htagraph.queries.waited_for import reason_of_each
 
     longest = hg.idle_intervals(graph, longest=top)
@@ -118,7 +120,7 @@ def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
 
 
 def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
-    """Return what devices waited for, summed over devices, as it is read: the share is of the time of all devices."""
+    """Return the reasons why devices waited, summed over devices: the share is of the time of all devices."""
     count = max(1, len(waits[["rank", "device"]].drop_duplicates()))
     before = ("before " + waits["before"]).where(waits["before"] != "", "")
     unnamed = untraced_before(waits["before"]).where(waits["waited_for"] == HOST, before)
@@ -132,10 +134,10 @@ def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name: str) -> list[str]:
-    """Return what to do about the cause of most waiting: what the list of changes has, with its gain and its command.
+    """Return the change to make against the main reason of waiting, with its gain and its command.
 
-    A change that names what took the most time comes before the first one of the list; what no change makes shorter has
-    the path of the job.
+    A change that names the longest wait comes before the first change of the list. Waits that no change makes shorter
+    have the path of the job.
     """
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []

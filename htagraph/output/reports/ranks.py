@@ -67,8 +67,8 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     table = BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts")).head(top)
     tables = {"collectives": table}
     empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
-    known = _UNKNOWN_SIZES if findings.are_sizes_unknown(parts) else {}
-    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty])).rename(columns=known)}
+    renamed = _UNKNOWN_SIZES if findings.are_sizes_unknown(parts) else {}
+    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty])).rename(columns=renamed)}
     # how often each rank came last, and how long the others then waited
     met = parts[parts["matched"] & (parts["rank"] != parts["last_rank"])].groupby("last_rank", as_index=False)
     late = _LAST.ranked(met.agg(collectives=("collective", "nunique"), waited_us=("wait_us", "sum")))
@@ -79,7 +79,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
         brief["parts"] = _readable(parts)[[
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
-        ]].drop(columns=empty).rename(columns=known)  # fmt: skip
+        ]].drop(columns=empty).rename(columns=renamed)  # fmt: skip
     nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
     conclusions = findings.collectives_sentences(
         parts, late, inputs, nobody_us, lambda: what_if(graph).scale_network(factor=0.5).run()
@@ -176,7 +176,7 @@ def critical_path_report(
 ) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read.
 
-    Readers see all tables in full, else those that fit a screen.
+    Readers see all tables in full, else as many as fit a screen.
     """
     from htagraph.findings.changes import changes_of
     from htagraph.findings.results import Results
