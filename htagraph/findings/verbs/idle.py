@@ -112,9 +112,7 @@ def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     cause = rows["waited_for"].iloc[0]
     if cause == DEVICE or not len(named) or not (name or before):
         return ""
-    text = shortened(short_name(name), _LETTERS)
-    if name and named["inside"].iloc[0]:
-        text += f" inside {shortened(short_name(named['inside'].iloc[0]), _LETTERS)}"
+    text = f"{shortened(short_name(name), _LETTERS)}{_place(named)}"
     ahead = f"before {shortened(short_name(before), _LETTERS)}"
     where = f"in {text}" if name else f"in code that no event covers, {ahead}" if cause == HOST else ahead
     spent = float(named["total_us"].sum())
@@ -123,6 +121,17 @@ def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     if time_text(spent) == time_text(total):
         return f", {where} ({times})"
     return f", {'most of it' if spent > MOST * total else 'the longest'} {where} ({times}, {time_text(spent)})"
+
+
+def _place(named: pd.DataFrame) -> str:
+    """Return inside which operator or frame activities of one name spent their time, if most of it is in one place."""
+    sums = named.groupby("inside", as_index=False, sort=False)["total_us"].sum()
+    longest = sums.iloc[int(sums["total_us"].argmax())]
+    total = float(sums["total_us"].sum())
+    if not longest["inside"] or longest["total_us"] <= MOST * total:
+        return ""
+    mostly = " " if len(sums) == 1 else ", mostly "
+    return f"{mostly}inside {shortened(short_name(longest['inside']), _LETTERS)}"
 
 
 def _causes(waits: pd.DataFrame) -> str:

@@ -122,8 +122,9 @@ def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
 def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
     """Return the reasons why devices waited, summed over devices: the share is of the time of all devices."""
     count = max(1, len(waits[["rank", "device"]].drop_duplicates()))
-    before = ("before " + waits["before"]).where(waits["before"] != "", "")
-    unnamed = untraced_before(waits["before"]).where(waits["waited_for"] == HOST, before)
+    names = waits["before"].map(short_name)
+    before = ("before " + names).where(names != "", "")
+    unnamed = untraced_before(names).where(waits["waited_for"] == HOST, before)
     what = waits["what"].where(waits["what"] != "", unnamed)
     sums = waits.assign(what=what).groupby(["waited_for", "what", "inside"], as_index=False, sort=False).agg(
         ranks=("rank", "nunique"), count=("count", "sum"), total_us=("total_us", "sum"),

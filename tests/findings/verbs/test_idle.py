@@ -48,6 +48,16 @@ def test_devices_that_wait_alike_are_summed() -> None:
     )
 
 
+def test_a_place_is_named_for_no_more_than_the_time_that_was_spent_there() -> None:
+    one = said(waits({"inside": "aten::bmm"}), devices(r2=40.0))[0]
+    assert one.endswith("for its host, in cudaMalloc inside aten::bmm (12 times).")
+    rest = {"inside": "aten::cat", "total_us": 50_000.0}
+    two = said(waits({"inside": "aten::bmm"}, rest), devices(r2=40.0))[0]
+    assert two.endswith("for its host, in cudaMalloc, mostly inside aten::bmm (24 times).")
+    even = said(waits({"inside": "aten::bmm"}, {"inside": "aten::cat"}), devices(r2=40.0))[0]
+    assert even.endswith("for its host, in cudaMalloc (24 times).")
+
+
 def test_code_without_events_is_named_by_what_comes_next() -> None:
     bare = {"what": "", "before": "aten::mm"}
     assert said(waits(bare), devices(r2=40.0))[0].endswith(
