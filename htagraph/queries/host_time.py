@@ -200,7 +200,7 @@ def _each(path: CriticalPath) -> pd.DataFrame:
 
 
 def each_activity(graph: DependencyGraph, parts: Segments, rows: Array) -> pd.DataFrame:
-    """Return a row per activity, or gap, that some segments of a path are spent on.
+    """Return a row per activity, or gap, that segments of a path are spent on.
 
     Args:
         graph: the job.

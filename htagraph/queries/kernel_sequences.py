@@ -117,7 +117,7 @@ def launching_most(graph: DependencyGraph, min_length: int, most: int) -> list[s
     Example:
         >>> import htagraph as hg
         >>> launching_most(hg.load("data/demo"), 3, 1)
-        ['DistributedDataParallel.forward']
+        ['autograd::engine::evaluate_function: AddmmBackward0']
     """
     acts = graph.activities
     counts, times_ns = _launched_inside(graph)
@@ -136,7 +136,7 @@ def launching_most(graph: DependencyGraph, min_length: int, most: int) -> list[s
 
 
 def _launched_inside(graph: DependencyGraph) -> tuple[Ints, Ints]:
-    """Return for each activity how many kernels and copies were launched inside, and how long these take, ns."""
+    """Return the number of kernels and copies launched inside each activity, and the time of their work, ns."""
     acts, size = graph.activities, len(graph.activities)
     counts = np.zeros(size, np.int64)
     times_ns = np.zeros(size, np.int64)
