@@ -75,7 +75,7 @@ hundreds. Doubled, a recording of 30 to 60 kernels is not advised to use CUDA gr
 
 @described(PAUSES)
 def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
-    """Return what the host did on a critical path, by what ran and where, the most time first.
+    """Return the activities of the host on a critical path, by name and place, the most time first.
 
     Returns:
         One row per rank, activity's name and place: {columns}.

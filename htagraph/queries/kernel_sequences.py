@@ -43,7 +43,7 @@ PATTERNS = Table(
 
 _EXAMINED = 5
 """Names that are looked at for each one that is returned. Chosen: recursive functions, and functions that run once,
-wrap repeated ones. Doubled, deeper stacks are looked into."""
+wrap repeated functions. Doubled, deeper stacks are looked into."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,10 +103,13 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
     conclusions = findings.idle_sentences(waits, devices, inputs, partial(_after_idle, graph, inputs))
     return report_on(
-        graph, "idle", {"waits": TABLE.ranked(waits), "streams": streams, "pauses": longest}, conclusions,
+        graph,
+        "idle",
+        {"waits": TABLE.ranked(waits), "streams": streams, "pauses": longest},
+        conclusions,
         brief={"waits": top_rows(_over_devices(waits), top), "streams": shown, "pauses": brief},
         plot=lambda: drawn("idle_breakdown", streams),
-    )  # fmt: skip
+    )
 
 
 def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
@@ -126,10 +129,17 @@ def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
     before = ("before " + names).where(names != "", "")
     unnamed = untraced_before(names).where(waits["waited_for"] == HOST, before)
     what = waits["what"].where(waits["what"] != "", unnamed)
-    sums = waits.assign(what=what).groupby(["waited_for", "what", "inside"], as_index=False, sort=False).agg(
-        ranks=("rank", "nunique"), count=("count", "sum"), total_us=("total_us", "sum"),
-        longest_us=("longest_us", "max"), share_percent=("share_percent", "sum"),
-    )  # fmt: skip
+    sums = (
+        waits.assign(what=what)
+        .groupby(["waited_for", "what", "inside"], as_index=False, sort=False)
+        .agg(
+            ranks=("rank", "nunique"),
+            count=("count", "sum"),
+            total_us=("total_us", "sum"),
+            longest_us=("longest_us", "max"),
+            share_percent=("share_percent", "sum"),
+        )
+    )
     sums = sums.sort_values("total_us", ascending=False, kind="stable", ignore_index=True)
     return sums.assign(share_percent=sums["share_percent"] / count).replace("", "-")
 
