@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array, Ints, texts_of
+from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, Pauses
@@ -138,7 +139,8 @@ def reason_of_each(graph: DependencyGraph, pauses: Pauses, rows: Array | Sequenc
 
 def _in_words(row: pd.Series) -> str:
     """Return a reason in words: the cause, and the name of the activity that took the time or came next."""
-    place = row["what"] or (f"before {row['before']}" if row["before"] else "")
+    before = f"before {short_name(row['before'])}" if row["before"] else ""
+    place = short_name(row["what"]) if row["what"] else before
     return f"{row['waited_for']}: {place}" if place else str(row["waited_for"])
 
 

@@ -128,7 +128,7 @@ def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
     names = waits["before"].map(short_name)
     before = ("before " + names).where(names != "", "")
     unnamed = untraced_before(names).where(waits["waited_for"] == HOST, before)
-    what = waits["what"].where(waits["what"] != "", unnamed)
+    what = waits["what"].map(short_name).where(waits["what"] != "", unnamed)
     sums = (
         waits.assign(what=what)
         .groupby(["waited_for", "what", "inside"], as_index=False, sort=False)
