@@ -16,7 +16,6 @@ from htagraph.cli.options import chosen, given, read, read_on
 from htagraph.cli.writing import Format, need_perfetto, phase, refuse_input, show, write
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import FULL_QUEUE
-from htagraph.core.naming import LINEAR
 from htagraph.output.whole_files import write_figure
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def summary(  # noqa: PLR0913, PLR0917 - one argument per option
 def critical_path(  # noqa: PLR0913 - one argument per option
     paths: list[str], *, ranks: str | None = None, steps: str | None = None, top: int = 10, segments: bool = False,
     perfetto: Path | None = None, counters: bool = False, graphviz: Path | None = None, form: Format | None = None,
-    output: Path | None = None,
+    output: Path | None = None, full: bool = False,
 ) -> None:  # fmt: skip
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""
     numbers = chosen(steps, "--steps")
@@ -69,7 +68,7 @@ def critical_path(  # noqa: PLR0913 - one argument per option
             f"(apt install graphviz, brew install graphviz). Where it is, draw it by dot -T{graphviz.suffix[1:]} "
             f"{drawn} -o {graphviz}"
         ))  # fmt: skip
-    show(critical_path_report(path, given(paths, ranks), top=top, segments=segments), form, output, paths)
+    show(critical_path_report(path, given(paths, ranks), top=top, segments=segments, full=full), form, output, paths)
     for line in files:
         typer.echo(line, err=True)
 
@@ -92,19 +91,20 @@ def counters(  # noqa: PLR0913 - one argument per option
 
 
 def patterns(  # noqa: PLR0913 - one argument per option
-    paths: list[str], *, operator: str = LINEAR, min_length: int = 3, overlay: Path | None = None,
+    paths: list[str], *, operator: str | None = None, min_length: int = 3, overlay: Path | None = None,
     compress: bool = True, ranks: str | None = None, steps: str | None = None, top: int = 5,
     form: Format | None = None, output: Path | None = None,
 ) -> None:  # fmt: skip
-    """Which sequences of kernels an operator launches, how often, and how long they take."""
+    """Which sequences of kernels repeat, how often, and how long they take: of an operator, or the longest."""
     graph = read(paths, ranks, steps)
-    from htagraph.output.reports.device_time import patterns_report
+    from htagraph.output.reports.patterns import patterns_report, repeating_operator
 
     report = patterns_report(graph, given(paths, ranks, steps), operator=operator, min_length=min_length, top=top)
     if overlay is not None:
         from htagraph.output.export.patterns import export_patterns
 
-        for file in export_patterns(graph, overlay, operator, min_length=min_length, top=top, compress=compress):
+        named = repeating_operator(graph, min_length) if operator is None else operator
+        for file in export_patterns(graph, overlay, named, min_length=min_length, top=top, compress=compress):
             typer.echo(f"htagraph: wrote {file}; search it for Patterns", err=True)
     show(report, form, output, paths)
 

@@ -140,6 +140,7 @@ OPTIONS: Mapping[str, Any] = {
     ),
     # of one verb on one job
     "summary.full": _option(bool, "--full", help="Show all tables and the whole verdict."),
+    "critical_path.full": _option(bool, "--full", help="Show all tables, and twice as many rows of each."),
     "critical_path.steps": _option(
         str | None, "--steps", "--step", metavar="STEPS",
         help=f"From the start to the end of these ProfilerSteps, {_NUMBERS}",

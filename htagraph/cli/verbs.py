@@ -106,7 +106,7 @@ VERBS: Mapping[str, str | Question] = {
     ),
     "idle": Question(
         "reports.device_time:idle_report",
-        "Why streams are idle: idle time by cause, and the longest idle intervals with the work before and after.",
+        "Why devices are idle: what they waited for (the host and its call, a loader, a rank), and the longest waits.",
     ),
     "memory": "jobs",
     "launches": Question(
@@ -145,6 +145,28 @@ VERBS: Mapping[str, str | Question] = {
     "cache": "others",
 }
 """Every verb, the main one first: the module of this package that holds the function of its name, or its row."""
+_GROUPS = {
+    "Begin": ("summary", "report", "serve", "demo"),
+    "Why": (
+        "critical-path",
+        "stragglers",
+        "collectives",
+        "kernels",
+        "idle",
+        "memory",
+        "launches",
+        "counters",
+        "patterns",
+        "roofline",
+        "phases",
+    ),
+    "What if": ("what-if", "opportunities", "plan", "capacity"),
+    "Compare": ("diff", "compare"),
+    "Files": ("validate", "plot", "export"),
+    "The rest": ("execution-trace", "mcp", "schema", "simulate", "cache"),
+}
+"""The verbs in the groups of the help."""
+_GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs}
 QUESTIONS: Mapping[str, Question] = {name: each for name, each in VERBS.items() if isinstance(each, Question)}
 """The verbs that are rows."""
 _WITHOUT_GRAPH = "others"
@@ -171,8 +193,8 @@ class Verbs(TyperGroup):
         self.commands = _Commands(dict.fromkeys(VERBS))
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
-        """Return their names, the main one first."""
-        return list(self.commands)
+        """Return their names in the groups of the help, the main one first."""
+        return [verb for verb in _GROUP_OF if verb in self.commands]
 
 
 class _Commands(UserDict[str, Any]):
@@ -181,6 +203,7 @@ class _Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's command
         if self.data[name] is None:
             self.data[name] = _command(name, VERBS[name])
+            self.data[name].rich_help_panel = _GROUP_OF[name]
         return self.data[name]
 
 

@@ -277,17 +277,17 @@ def brief_gain(gain: Gain) -> str:
         >>> brief_gain(Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=9000.0))
         '1.00 ms to 2.00 ms less per step'
         >>> brief_gain(Gain(3000.0, 0.0, 3000.0, steps=0, makespan_us=9000.0))
-        'up to 3.00 ms less (33 %)'
+        'up to 3.00 ms less (33 % of the recording)'
     """
     least_us = per_step(gain.low_us, gain.steps)
     most_us = per_step(gain.high_us, gain.steps)
-    less = "less per step" if gain.scope == "step" else "less"
+    less, whole = ("less per step", "") if gain.scope == "step" else ("less", " of the recording")
     if not is_sure(gain):
         percent = 100 * gain.high_us / gain.makespan_us if gain.makespan_us else 0.0
-        return f"up to {time_text(most_us)} {less} ({share_text(percent)})"
+        return f"up to {time_text(most_us)} {less} ({share_text(percent)}{whole})"
     if gain.high_us - gain.low_us > _MIN_SPREAD * gain.value_us:
         return f"{time_text(least_us)} to {time_text(most_us)} {less}"
-    return f"{time_text(gain.per_step_us)} {less} ({share_text(gain.percent)})"
+    return f"{time_text(gain.per_step_us)} {less} ({share_text(gain.percent)}{whole})"
 
 
 def is_sure(gain: Gain) -> bool:

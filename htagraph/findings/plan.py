@@ -122,8 +122,10 @@ class BestChanges:
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
         together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
-        what = f"{'Apart from start-up, ' * self.without_start_up}{count} {verb}{together}{unit}"
-        lines = [f"{what}: {time_text(self.saved_us)} ({share}; 90 %: {low} to {high}). {names}."]
+        scope = "" if self.per_step else " of the whole recording"
+        saved = f"{time_text(self.saved_us)}{unit} ({share}{scope}; 90 %: {low} to {high})"
+        what = f"{'Apart from start-up, ' * self.without_start_up}{count}{together} {verb} {saved}"
+        lines = [f"{what}: {names}."]
         if self.how != "optimal":
             lines.append(f"Among the {self.among} compared, this is {self.how}.")
         elif self.among > len(rows):

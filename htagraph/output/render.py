@@ -18,7 +18,7 @@ from rich.text import Text
 
 from htagraph.core.errors import printable
 from htagraph.findings.limits import MAX_LISTED
-from htagraph.findings.phrases import command_line, plural
+from htagraph.findings.phrases import command_line, plural, spoken
 from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
 from htagraph.output.summary import Summary
 
@@ -38,6 +38,8 @@ _FORMULAS = tuple(
 _NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
+_MARKS = ("#", "-", "*", "+", ">", "|")
+"""Begins of lines of Markdown with a meaning beside the text."""
 _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
@@ -56,11 +58,19 @@ class _Page(NamedTuple):
 
 
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
-    """Return the report of a command as text in one of `FORMATS`."""
+    """Return the report of a command as text in one of `FORMATS`.
+
+    Its first sentence, the answer, stands above the tables; all further sentences stand below.
+    """
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
-    page = _Page(brief, report.wording, last=("Conclusion", report.sentences))
+    page = _answered(brief, report.wording, [*report.sentences, *spoken(report.more)])
     return _rendered(report, page, form, width, color=color)
+
+
+def _answered(frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str]) -> _Page:
+    """Return the page of tables and sentences: the first sentence is the answer."""
+    return _Page(frames, wording, last=("Conclusion", sentences[1:]), glance=sentences[:1])
 
 
 def render_summary(
@@ -112,7 +122,7 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     frames["issues"] = shown_issues
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
-    page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))
+    page = _answered(shown, wording_of("validate"), sentences)
     return _rendered(validation, page, form, width, color=color)
 
 
@@ -176,8 +186,13 @@ def _markdown(page: _Page) -> str:
         lines = [[column.heading for column in columns], marks, *rows]
         cells = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
         tables += f"\n## {title_of(name, page.wording, frame)}\n\n{cells}"
-    glance = "\n".join(f"{printable(sentence)}\n" for sentence in page.glance)
+    glance = "\n".join(f"{_as_text(printable(sentence))}\n" for sentence in page.glance)
     return (glance + _markdown_list(*page.first) + tables + _markdown_list(*page.last)).lstrip("\n")
+
+
+def _as_text(sentence: str) -> str:
+    """Return a sentence for Markdown, in which no name at its begin makes it a heading, a list or a quotation."""
+    return f"\\{sentence}" if sentence.startswith(_MARKS) else sentence
 
 
 def _markdown_list(heading: str, sentences: Sequence[str]) -> str:

@@ -129,6 +129,8 @@ class Report:
     """The tables that a reader wants to see, where these are not all."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles that are not those which the command declares, by the name of the table."""
+    more: str = ""
+    """What shows readers the tables that are not in `brief`; no result, so that programs do not see it."""
     plot: Callable[[], Figure] | None = None
     """Draws the figure of the results; None where there is no figure."""
 
@@ -165,7 +167,10 @@ def report_on(
         tables, others = _withheld(contents, tables, others)
         said = notes
     else:
-        said = [*notes, *(sentence for sentence in sentences if sentence not in notes), *start_up_note(graph, command)]
+        answer = [sentence for sentence in sentences[:1] if sentence not in notes]
+        others_said = [sentence for sentence in sentences[1:] if sentence not in notes]
+        begin = [*notes, *answer] if contents.concludes else [*answer, *notes]  # what predicts depends on the notes
+        said = [*begin, *others_said, *start_up_note(graph, command)]
     said += cut_note(graph) if Part.DEVICE in needed else []
     said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)

@@ -33,11 +33,12 @@ from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.interruptions import LONG_NS
+from htagraph.queries.path_segments import Segments
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "LateReason", "blocked_by_copies", "device_waits", "has_long_pauses",
-    "host_pauses", "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
+    "LATE_REASONS", "MANY", "Blocking", "LateReason", "blocked_by_copies", "device_waits", "each_activity",
+    "has_long_pauses", "host_pauses", "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -74,7 +75,7 @@ hundreds. Doubled, a recording of 30 to 60 kernels is not advised to use CUDA gr
 
 @described(PAUSES)
 def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
-    """Return what the host did on a critical path, by what ran and where, the most time first.
+    """Return the activities of the host on a critical path, by name and place, the most time first.
 
     Returns:
         One row per rank, activity's name and place: {columns}.
@@ -192,9 +193,25 @@ def while_loading(graph: DependencyGraph, rank: int, outside: Intervals = NO_TIM
 
 @once
 def _each(path: CriticalPath) -> pd.DataFrame:
-    """Return a row per activity of the host, or gap, on a path: the `_KEYS` (codes of names), ``ns``, ``activity``."""
-    graph, parts, name = path.graph, path.segments, path.graph.activities.name
-    rows = np.flatnonzero(np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES]))
+    """Return the activities and gaps of the host on a path; see `each_activity`."""
+    parts = path.segments
+    is_of_host = np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES])
+    return each_activity(path.graph, parts, np.flatnonzero(is_of_host))
+
+
+def each_activity(graph: DependencyGraph, parts: Segments, rows: Array) -> pd.DataFrame:
+    """Return a row per activity, or gap, that segments of a path are spent on.
+
+    Args:
+        graph: the job.
+        parts: the segments.
+        rows: numbers of the segments to count.
+
+    Returns:
+        ``what``, ``inside``, ``before`` and ``after`` as in `host_pauses`, but as codes of names, -1 for none;
+        ``rank``, ``ns`` and ``activity``, and ``segment``, the number of its first segment.
+    """
+    name = graph.activities.name
     gap, rank = parts.gap[rows] != GapKind.NONE, graph.activities.rank[parts.place[rows]].astype(np.int64)
     one = np.where(gap, len(name) + rows, parts.activity[rows])  # slices of one activity are one; each gap is one
     group, first = _groups(coded(one, rank)) if len(rows) else (rows, rows)  # what it is and where say all keys
@@ -204,12 +221,12 @@ def _each(path: CriticalPath) -> pd.DataFrame:
     at_start = parts.start[rows] + parts.length[rows] == graph.time[2 * target]
     begin = np.where(gap, parts.region[rows], parent[owner])
     begin = np.where(gap & at_start & (begin == target), parent[target], begin)  # before it, so not inside it
-    place, what = _places(path, begin, np.where(gap, -1, owner)), np.where(gap, -1, name[owner])
+    place, what = _places(graph, begin, np.where(gap, -1, owner)), np.where(gap, -1, name[owner])
     return pd.DataFrame({
         "what": what, "inside": np.where((place >= 0) & (name[place] != what), name[place], -1),
         "before": np.where(gap & at_start, name[target], -1),
         "after": np.where(gap, _ended_before(graph, 2 * target + ~at_start), -1),
-        "rank": rank[first], "ns": ns, "activity": np.where(gap, target, owner),
+        "rank": rank[first], "ns": ns, "activity": np.where(gap, target, owner), "segment": rows,
     })  # fmt: skip
 
 
@@ -238,10 +255,9 @@ def _ended_before(graph: DependencyGraph, vertex: Array) -> Array:
     return np.where((source >= 0) & (source % 2 == 1) & same, acts.name[source >> 1], -1)
 
 
-def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:
+def _places(graph: DependencyGraph, begin: Array, owner: Array) -> Array:
     """Return the activity that says where something ran; -1 for none, and for functions that say it themselves."""
     # the innermost Python function with a source file, else operator, else annotation; of runtime calls, operator first
-    graph = path.graph
     kind = graph.activities.kind
     in_file = names_that(is_source_frame, graph.names)[graph.activities.name]
     source = graph.tree.nearest((kind == ActivityKind.PYTHON) & in_file, begin)

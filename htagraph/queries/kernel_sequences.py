@@ -10,14 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, coded, marked
+from htagraph.core.arrays import Array, Ints, coded, marked
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["PATTERNS", "Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
+__all__ = [
+    "PATTERNS",
+    "Sequences",
+    "containing",
+    "launching_most",
+    "named",
+    "numbered",
+    "sequences_below",
+    "work_below",
+]
 
 PATTERNS = Table(
     "Kernel sequences, the most frequent first",
@@ -30,6 +39,11 @@ PATTERNS = Table(
     Col("operator_us", doc="summed durations of the operator in all occurrences"),
     Col("example", "int64", "activity number of the operator in the first occurrence"),
 )
+
+
+_EXAMINED = 5
+"""Names that are looked at for each one that is returned. Chosen: recursive functions, and functions that run once,
+wrap repeated functions. Doubled, deeper stacks are looked into."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +104,52 @@ def containing(graph: DependencyGraph, text: str) -> Array:
         raise TypeError(msg)
     whole = re.compile(fnmatch.translate(text))
     return named(graph, lambda name: text in name or whole.match(name) is not None)
+
+
+def launching_most(graph: DependencyGraph, min_length: int, most: int) -> list[str]:
+    """Return the names of operators, annotations and Python frames that launch the most device time, the most first.
+
+    Args:
+        graph: the job.
+        min_length: kernels and copies that an activity launches at least; two activities of a rank do, at least.
+        most: how many names at most. Steps, which contain everything, are left out.
+
+    Example:
+        >>> import htagraph as hg
+        >>> launching_most(hg.load("data/demo"), 3, 1)
+        ['autograd::engine::evaluate_function: AddmmBackward0']
+    """
+    acts = graph.activities
+    counts, times_ns = _launched_inside(graph)
+    is_enough = counts >= max(1, min_length)
+    rows = np.flatnonzero(of_kinds(acts.kind, FRAMES) & (acts.kind != ActivityKind.STEP) & is_enough)
+    sums = np.bincount(acts.name[rows], times_ns[rows], len(graph.names))
+    names = np.argsort(-sums, kind="stable")[: int((sums > 0).sum())]
+    repeated = []
+    for name in names[: _EXAMINED * most].tolist():
+        outermost = graph.tree.outermost(marked(rows[acts.name[rows] == name], len(acts)))
+        if np.bincount(acts.rank[outermost]).max() > 1:
+            repeated.append(graph.names[name])
+        if len(repeated) == most:
+            break
+    return repeated
+
+
+def _launched_inside(graph: DependencyGraph) -> tuple[Ints, Ints]:
+    """Return the number of kernels and copies launched inside each activity, and the time of their work, ns."""
+    acts, size = graph.activities, len(graph.activities)
+    counts = np.zeros(size, np.int64)
+    times_ns = np.zeros(size, np.int64)
+    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+    above = graph.tree.parent[work]
+    while len(work):
+        is_inside = above >= 0
+        work = work[is_inside]
+        above = above[is_inside]
+        counts += np.bincount(above, minlength=size)
+        times_ns += np.bincount(above, acts.duration[work], size).astype(np.int64)
+        above = graph.tree.parent[above]
+    return counts, times_ns
 
 
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:

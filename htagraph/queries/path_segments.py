@@ -21,7 +21,16 @@ from htagraph.queries.attribution import in_data_loader
 if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "Segments", "bound_of", "segments_of", "totals"]
+__all__ = [
+    "CATEGORIES",
+    "HOST_CATEGORIES",
+    "Bound",
+    "Segments",
+    "bound_of",
+    "segments_of",
+    "segments_of_paths",
+    "totals",
+]
 
 HOST_CATEGORIES = ("host", "launch", "sync")
 """Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
@@ -80,12 +89,28 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     A negative lag (by the device's clock, a call returned before the work that it waited for had ended) shortens the
     segment before it. Time from the moment until the first vertex is the head.
     """
+    return segments_of_paths(graph, vertices, np.append(-1, into), np.full(len(vertices), start, np.int64))
+
+
+def segments_of_paths(graph: DependencyGraph, vertices: Array, into: Array, start: Array) -> Segments:
+    """Return the segments of several paths in the order of time; none begins before the end of the path before.
+
+    Args:
+        graph: the job.
+        vertices: those of all paths, one path after the other.
+        into: the edge into each vertex, -1 for the first one of each path.
+        start: of each vertex, the moment from which on its path counts, ns.
+    """
     edges, time = graph.edges, graph.time[vertices]
-    bounds = np.full(2 * len(vertices), start, np.int64)
-    bounds[1::2], bounds[2::2] = time, time[:-1] + edges.lag[into]
-    bounds = np.minimum.accumulate(np.maximum(bounds, start)[::-1])[::-1]
-    keep = np.flatnonzero(np.diff(bounds))
-    edge = np.concatenate(([-1], np.repeat(into, 2)))[keep]
+    is_first = into < 0
+    bounds = np.repeat(start, 2)
+    bounds[1::2] = time
+    bounds[2::2] = np.where(is_first[1:], start[1:], time[:-1] + edges.lag[into[1:]])
+    bounds = np.minimum.accumulate(np.maximum(bounds, np.repeat(start, 2))[::-1])[::-1]
+    lengths = np.diff(bounds)
+    lengths[1::2][is_first[1:]] = 0  # between two paths
+    keep = np.flatnonzero(lengths)
+    edge = np.repeat(into, 2)[1:][keep]
     into_vertex = vertices[(keep + 1) // 2]
     is_edge = edge >= 0
     target = into_vertex >> 1
@@ -103,9 +128,10 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     around = graph.tree.parent[target]
     region = np.where(is_before, around, region)
     beside = of_kinds(kind, edges_with("starts")) & (owner >= 0)  # the owner ran until the next one started
+    path = np.cumsum(is_first)[(keep + 1) // 2]
     return Segments(
-        start=bounds[keep], length=np.diff(bounds)[keep], activity=activity,
-        place=_places(graph, target), target=target,
+        start=bounds[:-1][keep], length=lengths[keep], activity=activity,
+        place=_places(graph, target, np.diff(path, prepend=0) != 0), target=target,
         region=region, edge=kind, gap=gap, category=_categories(graph, activity, kind, gap, region, beside),
     )  # fmt: skip
 
@@ -186,9 +212,9 @@ def bound_of(path: CriticalPath, some: Segments | None = None) -> Bound:
     )
 
 
-def _places(graph: DependencyGraph, target: Array) -> Array:
-    """Return the targets, with JOINs replaced by the target before them."""
-    is_join = graph.activities.kind[target] == ActivityKind.JOIN
+def _places(graph: DependencyGraph, target: Array, is_first: Array) -> Array:
+    """Return the targets, with JOINs replaced by the target before them on the same path."""
+    is_join = (graph.activities.kind[target] == ActivityKind.JOIN) & ~is_first
     return target[np.maximum.accumulate(np.where(is_join, 0, np.arange(len(target))))]
 
 

@@ -140,8 +140,14 @@ def _selection(text: str) -> dict[str, Any]:
     return criteria(text) if text else {}
 
 
+_TIMES = re.compile(r"(\d+\.?\d*)\s*[x×]")
+"""How many times as fast a network is: 2x."""
+
+
 def _scale(text: str) -> dict[str, Any]:
     which, factor = _split(text, "FACTOR")
+    if which.endswith(":"):  # the colons are those of a name
+        raise _refused(text, f" has no factor: write {text}:0.5 for half the time")
     return {"factor": _number(factor, "a factor such as 0.5"), **criteria(which)}
 
 
@@ -155,6 +161,9 @@ def _network_factor(text: str) -> dict[str, Any]:
 
 
 def _network(text: str) -> Change:
+    faster = _TIMES.fullmatch(text.strip())
+    if faster and float(faster[1]):
+        return Change("scale_network", {"factor": 1 / float(faster[1])})
     if "=" not in text:
         return Change("scale_network", _network_factor(text))
     options: dict[str, Any] = {}

@@ -41,7 +41,7 @@ def results(ran: Any) -> dict[str, Any]:
 def test_the_table_names_the_cause(pair: tuple[str, str], run: Any) -> None:
     ran = run("diff", *pair)
     assert (ran.code, ran.err) == (0, "")
-    said = ran.out.partition("Conclusion")[2]
+    said = ran.out
     assert "longer" in said
     assert GEMM in said
 
@@ -74,7 +74,7 @@ def test_csv_and_markdown_have_every_table(pair: tuple[str, str], run: Any) -> N
     for block in blocks:
         rows = list(csv.reader(io.StringIO(block.split("\n", 1)[1].strip())))
         assert len({len(row) for row in rows}) <= 1
-    assert "## Conclusion" in run("diff", *pair, "-f", "md").out
+    assert run("diff", *pair, "-f", "md").out[0] not in "#|-"
 
 
 @pytest.mark.slow

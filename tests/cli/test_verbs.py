@@ -19,6 +19,15 @@ from tests.reach import DATA
 GROUP: Any = typer.main.get_command(cli.app)
 
 
+def test_the_help_has_every_verb_in_a_group() -> None:
+    group = Verbs(commands={})
+    shown = group.list_commands(None)  # type: ignore[arg-type]
+    assert sorted(shown) == sorted(VERBS)
+    panels = [vars(group.commands[verb])["rich_help_panel"] for verb in shown]
+    assert list(dict.fromkeys(panels)) == ["Begin", "Why", "What if", "Compare", "Files", "The rest"]
+    assert panels == sorted(panels, key=panels.index)
+
+
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in QUESTIONS])
 def test_a_verb_that_is_no_row_is_a_function_of_the_module_that_is_named(verb: str) -> None:
     module = importlib.import_module(f"htagraph.cli.{VERBS[verb]}")

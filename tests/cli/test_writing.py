@@ -94,7 +94,7 @@ def test_json_and_markdown_need_no_format(run: Any, tmp_path: Path) -> None:
     for name in ("a.json", "a.md"):
         assert run("opportunities", DEMO, "-o", tmp_path / name).code == 0
     assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["command"] == "opportunities"
-    assert (tmp_path / "a.md").read_text(encoding="utf-8").startswith("## What to change")
+    assert "\n\n## What to change" in (tmp_path / "a.md").read_text(encoding="utf-8")
 
 
 def test_a_folder_gets_a_file_per_table(run: Any, tmp_path: Path) -> None:

@@ -79,4 +79,4 @@ def test_unknown_columns_are_left_out(run: Any, tmp_path: Path) -> None:
 
 
 def test_idle_time_of_devices_is_what_has_a_cause(run: Any) -> None:
-    assert "of that is" in " ".join(run("idle", DEMO).out.split())
+    assert "Of all waiting, " in " ".join(run("idle", DEMO).out.split())

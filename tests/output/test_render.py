@@ -103,7 +103,7 @@ def report(**more: object) -> Report:
 
 def test_a_report_for_readers_has_units_and_short_names_and_no_empty_table() -> None:
     text = render_report(report(), "table")
-    for word in ("yes", "no", "25.0", "28.9", "1.235", "12.3", "MB", "GB/s", "ms", "Conclusion"):
+    for word in ("yes", "no", "25.0", "28.9", "1.235", "12.3", "MB", "GB/s", "ms"):
         assert word in text
     assert "Waiting by cause" not in text
     assert "<float>" not in text  # the same name twice is no reason to show it whole
@@ -181,3 +181,14 @@ def test_no_text_in_csv_is_a_formula_and_numbers_stay_numbers() -> None:
     plain = ["'=1+1", "'+x", "'-cmd", "'@sum", "' =a", "' =a", "-", "-5", "'+3.5x", "+3.5", "gemm", ""]
     plain += ["'+1+1", "'-1:2", "+5%", "'\uff1d1", "1+1", "-1.5e-3"]
     assert lines == [[text, "-1.5", "-1"] for text in plain]
+
+
+@pytest.mark.parametrize(("form", "heading"), [("table", "Conclusion\n• Then."), ("md", "## Conclusion\n\n- Then.")])
+def test_the_answer_stands_above_the_tables_without_a_heading_and_all_else_below(form: str, heading: str) -> None:
+    sentences = ["It waits 12 ms.", "Then."]
+    text = render_report(report(sentences=sentences), form)
+    assert text.startswith("It waits 12 ms.\n\n")
+    assert text.count("It waits") == 1
+    assert text.endswith(f"{heading}\n")
+    assert "Conclusion" not in render_report(report(sentences=sentences[:1]), form)
+    assert json.loads(render_report(report(sentences=sentences), "json"))["results"]["conclusions"] == sentences

@@ -87,6 +87,7 @@ READ = [
     ("set", "name=at::mm:12us", "set_duration", {"ns": 12_000.0, "name": "at::mm"}),
     ("remove", "op=a::b", "remove", {"op": "a::b"}),
     ("network", "0.5", "scale_network", {"factor": 0.5}),
+    ("network", "2x", "scale_network", {"factor": 0.5}),
     ("network", "latency=10us,bandwidth=100GB/s", "network", {"latency_us": 10.0, "bandwidth_gb_s": 100.0}),
     ("network", "bandwidth=400Gbit/s", "network", {"bandwidth_gb_s": 50.0}),
     ("fix-straggler", "auto", "fix_straggler", {"rank": "auto"}),
@@ -151,6 +152,7 @@ def test_a_change_is_applied_by_the_method_of_its_name() -> None:
     ("option", "text", "words"),
     [
         ("scale", "name=a", "lacks :FACTOR"),
+        ("scale", "op=aten::mm", "has no factor: write op=aten::mm:0.5 for half the time"),
         ("scale", "name=a:fast", "a factor such as 0.5"),
         ("scale", ":0.5", "no criterion"),
         ("scale", "nmae=a:0.5", "'nmae' is no criterion"),

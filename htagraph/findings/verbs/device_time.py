@@ -1,4 +1,4 @@
-"""What the commands about device time say: kernels, launches, idle, counters, phases, patterns and roofline."""
+"""What the commands about device time say: kernels, launches, counters, phases, patterns and roofline."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pandas as pd
 from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, literal_glob, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, SHORT_LIST
 from htagraph.findings.phrases import (
     and_list,
     command_line,
     plural,
-    ranks_text,
     share_text,
+    short_number,
     shortened,
     spoken,
     time_text,
@@ -26,7 +26,8 @@ from htagraph.graph.selection import named
 from htagraph.whatif.options import criteria_text
 
 __all__ = [
-    "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
+    "OUTSIDE", "UNKNOWN", "counters_sentences", "launch_not_recorded", "launches_sentences",
+    "nothing_repeats",
     "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
     "top_entry",
 ]  # fmt: skip
@@ -40,15 +41,6 @@ OUTSIDE = {
 """The name of device work that belongs to nothing of the kind that it is summed up by."""
 UNKNOWN = "launch not recorded"
 """The name of device work whose launch is not in the traces."""
-_MEANING = {
-    "host_wait": "the host launched the next kernel or copy too late",
-    "kernel_wait": "the device's own delay between two kernels",
-    "other": (
-        "work that was launched in time, or whose launch was not recorded, waited for another stream, another rank or "
-        "a resource"
-    ),
-}
-_FASTER = (("an infinitely fast host", "--infinite-host"), ("a data loader that is never late", "--free-dataloader"))
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
@@ -122,9 +114,14 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str
 
 
 def launches_sentences(
-    stats: pd.DataFrame, graphs: pd.DataFrame, waits: pd.Series, *, is_used: bool = True
+    stats: pd.DataFrame,
+    graphs: pd.DataFrame,
+    waits: pd.Series,
+    *,
+    is_used: bool = True,
+    path_percent: float = math.nan,
 ) -> list[str]:
-    """Return what launching costs, and which calls wait.
+    """Return the cost of launching, and which calls wait; `path_percent` is its share of the critical path, if known.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
     `is_used` whether anything in the traces shows a device.
@@ -140,9 +137,10 @@ def launches_sentences(
     graphs, span = graphs[~whole], graphs["span_us"][~whole].sum()
     longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
+    share = "" if math.isnan(path_percent) else f"; launching is {share_text(path_percent)} of the critical path"
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
-        f"{in_one}." if len(calls) else "",
+        f"{in_one}{share}." if len(calls) else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
@@ -162,71 +160,6 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
     return f"{plural(len(calls), 'call')} of {names} {how}, which is no cost of launching: {time}."
 
 
-def idle_sentences(
-    streams: pd.DataFrame,
-    devices: pd.DataFrame,
-    inputs: Sequence[str],
-    *gain_by: Callable[[], float],
-    loading_us: float = 0.0,
-    spread: Callable[[], str] = str,
-) -> list[str]:
-    """Return how long devices are idle, the main cause, and what to run next.
-
-    `devices` has the time when no stream of a rank runs anything. The functions `gain_by` return how much shorter the
-    job would be with each of `_FASTER`, 0 to 1; there are none where the host was not recorded. For `loading_us` of
-    all idle time, hosts got batches from their data loaders. `spread` says between which values the first gain lies.
-    """
-    by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
-    total = float(by_cause.sum())
-    if not len(streams):
-        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
-    if not total:
-        return ["No device is idle between its first and its last kernel or copy."]
-    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
-    idle = f"Devices are idle between their first and last work: {_by_share(shares)}."
-    if shares.iloc[0] < MIN_PERCENT:
-        return [idle]
-    cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
-    return spoken(
-        idle,
-        f"{share.capitalize()} of that is {cause}: {_MEANING[cause]}.",
-        f"For {time_text(loading_us)} of it, the host waited for its data loader."
-        if cause == "host_wait" and loading_us >= LARGE_SHARE * total
-        else "",
-        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by, spread),
-    )
-
-
-def _by_share(shares: pd.Series) -> str:
-    """Return how much of its time each rank has an idle device, ranks with the same share together."""
-    shares = shares.map(share_text)
-    groups = shares.groupby(shares, sort=False).groups
-    listed = [f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in groups.items()]
-    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
-    return ", ".join(listed[:MAX_LISTED]) + more
-
-
-def _after_idle(
-    cause: str, ranks: int, inputs: Sequence[str], gain_by: Sequence[Callable[[], float]], spread: Callable[[], str]
-) -> str:
-    bounds = command_line("critical-path", inputs)
-    if cause == "host_wait" and gain_by:
-        for (faster, option), gain in zip(_FASTER, gain_by, strict=False):
-            if (share := 100 * gain()) >= MIN_PERCENT:
-                then = f"To see what bounds it then: {command_line('what-if', inputs, option)}"
-                likely = spread() if option == "--infinite-host" else ""
-                return f"With {faster} the job would be {share_text(share)} shorter{likely}. {then}"
-        return (
-            "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see what: "
-            f"{bounds}"
-        )
-    if cause != "other":  # no change of a host that was not recorded can be predicted
-        return ""
-    if ranks > 1:
-        return f"To see which rank waits for which: {command_line('collectives', inputs)}"
-    return f"To see what bounds the job: {bounds}"
-
-
 def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | None = None) -> list[str]:
     """Return which queue held `full` entries, and for how long; and which counters were sampled."""
     sampled = [_sampled_sentence(samples)] if samples is not None and len(samples) else []
@@ -237,9 +170,20 @@ def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | 
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():,.0f}.",
+        else _not_full(queues, full),
         *sampled,
     ]
+
+
+def _not_full(queues: pd.DataFrame, full: int) -> str:
+    """Return that no queue was full, which one was the longest, and how long it was at most and on average."""
+    longest = queues.iloc[int(queues["max"].argmax())]
+    which = f"rank {longest['rank']:.0f}, stream {longest['stream']:.0f}"
+    mean = short_number(longest["mean_over_time"])
+    return (
+        f"No queue held {full:,} kernels and copies, so that no launch blocked: the longest, {which}, held at most "
+        f"{longest['max']:,.0f}, {mean} on average."
+    )
 
 
 def _sampled_sentence(samples: pd.DataFrame) -> str:
@@ -324,24 +268,38 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
     return [other] if fewer else []
 
 
-def patterns_sentences(
-    table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str] = ()
-) -> list[str]:
-    """Return how many patterns there are and the most frequent one.
+def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str]) -> list[str]:
+    """Return that an operator launched no sequence of kernels, and the command to run next.
 
-    The others are names that launch at least `min_length` kernels, the most device time first.
+    Further names launch at least `min_length` kernels, the most device time first.
     """
-    if not len(table):
-        asked, length = (others[0], min_length) if others else (operator, 1)
-        again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
-        but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
-        return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
-    count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]
-    return [
-        f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
-        f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
-        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}."
-    ]
+    asked = others[0] if others else operator
+    length = min_length if others else 1
+    again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
+    but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
+    return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
+
+
+def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> list[str]:
+    """Return which sequence of kernels takes the most time, how often it occurs, and its share of device time.
+
+    `device_us` is the time of all device work. Equal sequences of several ranks are one.
+    """
+    sums = table.groupby("pattern", as_index=False, sort=False)[["count", "kernel_us"]].sum()
+    most = sums.iloc[int(sums["kernel_us"].argmax())]
+    rows = table[table["pattern"] == most["pattern"]]
+    over = f" over {plural(rows['rank'].nunique(), 'rank')}" if rows["rank"].nunique() > 1 else ""
+    name = shortened(str(rows["operator"].iloc[0]), _LETTERS)
+    share = f" ({share_text(100 * most['kernel_us'] / device_us)} of device time)" if device_us else ""
+    kernels = plural(int(rows["kernels"].iloc[0]), "kernel")
+    further = int(table["count"].sum()) - int(most["count"])
+    times = plural(int(most["count"]), "time")
+    answer = f"{name} launched the same {kernels} {times}{over}: {time_text(most['kernel_us'])}{share}."
+    if not further:
+        return [answer]
+    occurrences = plural(further, "other occurrence")
+    sequences = plural(len(sums) - 1, "other sequence")
+    return [answer, f"Of {operator!r}, {occurrences} launched {sequences}."]
 
 
 def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
@@ -363,12 +321,15 @@ def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
     lasted = f"in {time_text(time)}{on_host}" if time else "in a time that was not recorded"
     share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
+    roof = _roof(table)
+    is_roof_known = bool(table["roof_percent"].notna().any())
     return spoken(
+        roof if is_roof_known else "",
         f"{plural(count, 'operator')} computed {'up to ' if at_most else ''}{flop / 1e12:.3g} TFLOP {lasted}.",
         f"Of these, {plural(at_most, 'operator')} may have computed less: whether a mask is causal, or where groups "
         "end, was not recorded."
         if at_most else "",
-        left_out, _peaks(table, chosen), _roof(table),
+        left_out, _peaks(table, chosen), "" if is_roof_known else roof,
         f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
         f"{to_see}"
         if share < 100 * MOST else "",  # a share that is unknown is not less

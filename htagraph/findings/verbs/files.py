@@ -39,7 +39,7 @@ def validation_sentences(problems: int, skipped: int) -> list[str]:
     if not problems:
         return ["Nothing had to be repaired or dropped."]
     if not skipped:
-        return ["Every file can be read; what is listed above was repaired, kept or left out, as each line says."]
+        return ["Every file can be read; what is listed below was repaired, kept or left out, as each line says."]
     return [
         f"{plural(skipped, 'file')} cannot be read, and other commands do not answer for a part of a job unasked: give "
         "them the files that can be read."

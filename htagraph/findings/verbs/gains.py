@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pandas as pd
 
@@ -11,14 +12,23 @@ from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.changes import ProposedChange, ProposedChanges
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
+from htagraph.findings.host_pause import HOST_PAUSE
+from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import command_line, plural
+from htagraph.findings.phrases import and_list, cause_words, command_line, plural, share_text, time_text
 from htagraph.findings.start_up import START_UP
+from htagraph.findings.unexplained import UNEXPLAINED
+from htagraph.findings.unknown_bound import UNKNOWN_BOUND
+from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CriticalPath
 
-__all__ = ["CONCLUSIONS", "opportunities_sentences", "path_sentences", "tried"]
+__all__ = ["CONCLUSIONS", "OF_PATH", "opportunities_sentences", "path_sentences", "tried"]
 
+_MOST_CAUSES: Final = 3
+"""Causes of a path in its answer. Chosen: they are nearly all of most paths. Doubled, parts of 2 % are told."""
+OF_PATH: Final = (INCOMPLETE, BOUND, UNKNOWN_BOUND, START_UP, HOST_PAUSE, UNEXPLAINED)
+"""The findings that say what a path is spent on, and how sure that is; what to change is in the list of changes."""
 CONCLUSIONS = (BOUND, INTERRUPTED, START_UP, GAIN, *verdict.CHANGES_OF_JOB)
 """The findings that bear on what to improve."""
 
@@ -29,21 +39,46 @@ def path_sentences(
     first: ProposedChange | None,
     hops: pd.DataFrame,
     inputs: Sequence[str],
+    *,
+    is_whole: bool = True,
 ) -> list[str]:
-    """Return what the path consists of, where it lies, what the host did on it, and what gains most.
+    """Return what the path is spent on and where it moves, what bounds the usual steps, and what to do first.
 
-    The claims are those of `htagraph.findings.verdict.OF_PATH`, of a whole job also those of its changes; the hops are
-    those of the path, `first` is what to do first.
+    Args:
+        path: the path.
+        claims: those of `OF_PATH`.
+        first: what to do first.
+        hops: those of the path.
+        inputs: the words of the command line that choose what is read.
+        is_whole: whether the path is that of the whole job, and not of some steps.
     """
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
-    where = "The path waits for no other rank: all of it is on one."
-    if len(hops):
-        moves = f"The path moves to another rank {plural(len(hops), 'time')}, where one rank waits for another"
-        where = f"{moves}. To see why: {command_line('stragglers', inputs)}"
-    lines = verdict.sentences(sorted(claims, key=lambda claim: claim.says != BOUND.name))
-    bounds = sum(claim.says == BOUND.name for claim in claims)
-    return [*lines[:bounds], *([where] if len(path.graph.ranks) > 1 else []), *lines[bounds:], *tried(first, inputs)]
+    incomplete = verdict.sentences(claim for claim in claims if claim.says == INCOMPLETE.name)
+    others = verdict.sentences(claim for claim in claims if claim.says != INCOMPLETE.name)
+    if incomplete:
+        return [*incomplete, *others, *tried(first, inputs)]
+    why = [f"To see why ranks wait for each other: {command_line('stragglers', inputs)}"] if len(hops) else []
+    return [_spent(path, hops, is_whole=is_whole), *others, *why, *tried(first, inputs)]
+
+
+def _spent(path: CriticalPath, hops: pd.DataFrame, *, is_whole: bool) -> str:
+    """Return what a path is spent on, how long it takes, and on which ranks it is, in one sentence."""
+    bound = bound_of(path)
+    named = [(cause, share) for cause, share in bound.causes.items() if share >= MIN_PERCENT][:_MOST_CAUSES]
+    parts = and_list(f"{share_text(share)} {cause_words(cause, bound.shares)}" for cause, share in named)
+    of_what = "whole recording" if is_whole else "steps that were asked for"
+    lasts = time_text(path.makespan_ns / 1000)
+    said = f"The critical path of the {of_what} takes {lasts}: {parts}"
+    ranks = list(bound.ranks.items())
+    if len(path.graph.ranks) == 1 or not ranks:
+        return f"{said}."
+    rank, share = ranks[0]
+    if len(ranks) == 1:
+        return f"{said}; it stays on rank {rank}."
+    if not len(hops):
+        return f"{said}; {share_text(share)} is on rank {rank}."
+    return f"{said}; it moves to another rank {plural(len(hops), 'time')}, and {share_text(share)} is on rank {rank}."
 
 
 def opportunities_sentences(claims: Sequence[Claim], found: ProposedChanges, inputs: Sequence[str]) -> list[str]:

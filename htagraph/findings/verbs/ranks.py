@@ -31,7 +31,7 @@ from htagraph.queries.straggler import Difference
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["collectives_sentences", "shares_command", "stragglers_sentences"]
+__all__ = ["are_sizes_unknown", "collectives_sentences", "shares_command", "stragglers_sentences"]
 
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
@@ -40,6 +40,11 @@ _PARTS = {
 }  # fmt: skip
 """What the time in collectives is spent on, by the part of the table, in words. All but the last are always named,
 unless no collective was recorded on all ranks of its group."""
+_OF_UNKNOWN_SIZE = {
+    "transfer": "surely transferring",
+    "excess": "of which it is not known how much is transfer (sizes were not recorded)",
+}
+"""The same where sizes are not known: then the fastest transfer is no measure of how long another one has to take."""
 _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
@@ -60,22 +65,19 @@ def collectives_sentences(
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
-    # then the fastest transfer is no measure of how long one has to take
-    is_unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum()
-    unknown = " Sizes were not recorded, so that no transfer can be called slow." if is_unknown else ""
-    share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0} if unknown else {}
-    dropped = ("wait_or_transfer", "excess") if unknown else ("wait_or_transfer",)
-    shown = [part for part in _PARTS if share[part] or part not in dropped]
+    told = _PARTS | (_OF_UNKNOWN_SIZE if are_sizes_unknown(parts) else {})
+    named = _last_ones(late, nobody_us) if share["wait"] else ""
+    shown = [part for part in _PARTS if share[part] or part != "wait_or_transfer"]
     if not share["transfer"] and share["wait_or_transfer"]:
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
-    words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
+    words = [f"{share_text(100 * share[part])} {told[part]}{named if part == 'wait' else ''}" for part in shown]
     whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
     ranks, alone, absent = parts["rank"].unique(), int((~parts["matched"]).sum()), parts[parts["absent"] > 0]
     of_unknown = parts["matched"] & (parts["absent"] == 0) & (parts["wait_or_transfer_us"] > 0)
     unknown_groups = parts.loc[of_unknown, "collective"].nunique()
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
-        f"{who} {time_text(total)} in collectives: {whole}.{unknown}",
+        f"{who} {time_text(total)} in collectives: {whole}.",
         _after_collectives(share, late, inputs, nobody_us) or _after_transfers(share, inputs, faster_network),
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
@@ -93,15 +95,37 @@ def collectives_sentences(
     )  # fmt: skip
 
 
+def are_sizes_unknown(parts: pd.DataFrame) -> bool:
+    """Return whether most of what lies beyond the fastest transfers is of collectives whose size was not recorded."""
+    of_unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum()
+    return bool(of_unknown > MOST * parts["excess_us"].sum())
+
+
+def _last_ones(late: pd.DataFrame, nobody_us: float) -> str:
+    """Return for which ranks the others waited longest, in how many collectives and how long; empty for nobody."""
+    if not len(late):
+        return ""
+    most = _longest_awaited(late)
+    us = float(most["waited_us"].sum())
+    if nobody_us > MOST * us:
+        return ""
+    who = ranks_text(most["last_rank"].tolist())
+    return f" ({time_text(us)} for {who}, last in {plural(int(most['collectives'].sum()), 'collective')})"
+
+
+def _longest_awaited(late: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the ranks that the others waited for longest, by rank."""
+    return late[late["waited_us"] >= LIMITS.nearly_all * late["waited_us"].max()].sort_values("last_rank")
+
+
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
     if share["wait"] >= _MIN_WAIT_SHARE and len(late):
-        most = late[late["waited_us"] >= LIMITS.nearly_all * late["waited_us"].max()].sort_values("last_rank")
-        who, whom = ranks_text(most["last_rank"].tolist()).capitalize(), "it" if len(most) == 1 else "them"
-        us, count = float(most["waited_us"].sum()), plural(int(most["collectives"].sum()), "collective")
-        why = command_line("stragglers", inputs)
+        most = _longest_awaited(late)
+        us, why = float(most["waited_us"].sum()), command_line("stragglers", inputs)
         if nobody_us > MOST * us:
             return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
-        return f"{who} came last in {count}; the others waited {time_text(us)} for {whom}. To see why: {why}"
+        came = "comes" if len(most) == 1 else "come"
+        return f"To see why {ranks_text(most['last_rank'].tolist())} {came} last: {why}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases, roofline and patterns."""
+"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases and roofline."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError, nearest_words
-from htagraph.core.intervals import length
-from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
-from htagraph.core.naming import LINEAR, short_name
+from htagraph.analyses.idle_intervals import TABLE as INTERVALS
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
+from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
-from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT
-from htagraph.findings.phrases import command_line, share_text
+from htagraph.findings.incomplete import missing_parts
+from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.phrases import command_line, share_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
-from htagraph.queries.host_time import while_loading
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
+from htagraph.queries.waited_for import HOST, LOADER
 from htagraph.whatif.options import criteria
 
 __all__ = [
-    "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report", "phases_report",
+    "counters_report", "idle_report", "kernels_report", "launches_report", "phases_report",
     "roofline_report",
 ]  # fmt: skip
 
@@ -71,44 +72,98 @@ CALLS = Table(
 )
 
 
-@gives("idle", {"streams": "analyses.idle_breakdown.TABLE", "pauses": "analyses.idle_intervals.TABLE"}, rests_on=JUDGES)
+_PAUSES = Table(
+    INTERVALS.title,
+    *INTERVALS.cols,
+    Col("waited_for", "str", "what most of the pause was spent on, such as ``host: cudaMalloc``"),
+    rank_by="pause_us",
+)
+
+
+@gives(
+    "idle",
+    {"waits": "queries.waited_for.TABLE", "streams": "analyses.idle_breakdown.TABLE", "pauses": _PAUSES},
+    titles={"waits": "What devices waited for while idle, summed over devices"},
+    rests_on=JUDGES,
+)
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
-    """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
-    streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
-    longest = hg.idle_intervals(graph, longest=top)
-    brief = longest[["rank", "stream", "step", "start_us", "pause_us", "launch_late_us", "cause"]].assign(
-        before=longest["before_name"].map(short_name), after=longest["after_name"].map(short_name)
+    """Return the report on why devices waited; `inputs` are the words that choose the job."""
+    from htagraph.findings.verbs import idle as findings
+    from htagraph.queries.waited_for import TABLE, waited_for
+
+    streams = hg.idle_breakdown(graph)
+    devices = hg.idle_breakdown(graph, by="rank")
+    waits = waited_for(graph)
+    longest = _longest_pauses(graph, top)
+    brief = longest[["rank", "stream", "start_us", "pause_us", "cause", "waited_for"]].assign(
+        after=longest["after_name"].map(short_name)
     )
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
-    gains = [partial(gain, graph) for gain in (_gain_by_host, _gain_by_loader)]
-    if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
-        gains = []
-    loading_us = sum(length(while_loading(graph, rank)) for rank in graph.ranks) / 1000
-    conclusions = findings.idle_sentences(
-        streams, devices, inputs, *gains, loading_us=loading_us, spread=partial(_spread_by_host, graph)
-    )
+    conclusions = findings.idle_sentences(waits, devices, inputs, partial(_after_idle, graph, inputs))
     return report_on(
-        graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
-        brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
-    )  # fmt: skip
+        graph,
+        "idle",
+        {"waits": TABLE.ranked(waits), "streams": streams, "pauses": longest},
+        conclusions,
+        brief={"waits": top_rows(_over_devices(waits), top), "streams": shown, "pauses": brief},
+        plot=lambda: drawn("idle_breakdown", streams),
+    )
 
 
-def _gain_by_host(graph: DependencyGraph) -> float:
-    """Return the part of a job saved by an infinitely fast host, 0 to 1, as `what-if` predicts."""
-    outcome = hg.what_if(graph).infinite_host().run()
-    return outcome.saved_ns / max(outcome.baseline_ns, 1)
+def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
+    """Return the longest pauses of streams with the main reason of each."""
+    from htagraph.queries.waited_for import reason_of_each
+
+    longest = hg.idle_intervals(graph, longest=top)
+    place = pd.Series(np.arange(len(graph.pauses)), index=graph.pauses.after)
+    rows = place.loc[longest["after"].to_numpy()].to_numpy()
+    return _PAUSES.frame(longest.assign(waited_for=reason_of_each(graph, graph.pauses, rows)))
 
 
-def _spread_by_host(graph: DependencyGraph) -> str:
-    """Return the 90 % interval of the gain by a faster host, in words, where devices are hardly idle; else empty."""
-    if not Results(graph).computes:
-        return ""
-    outcome = hg.what_if(graph).infinite_host().run()
-    least = share_text(max(100 - 100 / outcome.low, 0.0))
-    most = share_text(max(100 - 100 / outcome.high, 0.0))
-    return f" (90 %: {least} to {most}, as devices are hardly idle)"
+def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
+    """Return the reasons why devices waited, summed over devices: the share is of the time of all devices."""
+    count = max(1, len(waits[["rank", "device"]].drop_duplicates()))
+    names = waits["before"].map(short_name)
+    before = ("before " + names).where(names != "", "")
+    unnamed = untraced_before(names).where(waits["waited_for"] == HOST, before)
+    what = waits["what"].map(short_name).where(waits["what"] != "", unnamed)
+    sums = (
+        waits.assign(what=what)
+        .groupby(["waited_for", "what", "inside"], as_index=False, sort=False)
+        .agg(
+            ranks=("rank", "nunique"),
+            count=("count", "sum"),
+            total_us=("total_us", "sum"),
+            longest_us=("longest_us", "max"),
+            share_percent=("share_percent", "sum"),
+        )
+    )
+    sums = sums.sort_values("total_us", ascending=False, kind="stable", ignore_index=True)
+    return sums.assign(share_percent=sums["share_percent"] / count).replace("", "-")
+
+
+def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name: str) -> list[str]:
+    """Return the change to make against the main reason of waiting, with its gain and its command.
+
+    A change that names the longest wait comes before the first change of the list. Waits that no change makes shorter
+    have the path of the job.
+    """
+    if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
+        return []
+    if cause not in (HOST, LOADER) and not cause.startswith("rank "):
+        return [f"To see what bounds the job: {command_line('critical-path', inputs)}"]
+    share = 100 * _gain_by_loader(graph) if cause == LOADER else 0.0
+    if share >= MIN_PERCENT:
+        command = command_line("what-if", inputs, "--free-dataloader")
+        return [f"With a data loader that is never late the job would be {share_text(share)} shorter: {command}"]
+    from htagraph.findings.changes import changes_of
+    from htagraph.findings.verbs.gains import tried
+
+    listed = changes_of(Results(graph))
+    about = [change for change in listed.rows if name and change.change and name in change.change.command(inputs)]
+    return tried(next(iter(about), listed.first), inputs)
 
 
 def _gain_by_loader(graph: DependencyGraph) -> float:
@@ -227,8 +282,18 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         if len(stats) and len(table)
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-    conclusions = findings.launches_sentences(stats, tables["graph_launches"], waits, is_used=shows_device(graph))
+    conclusions = findings.launches_sentences(
+        stats, tables["graph_launches"], waits, is_used=shows_device(graph), path_percent=_launching_percent(graph)
+    )
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
+
+
+def _launching_percent(graph: DependencyGraph) -> float:
+    """Return the share of launch calls and launch latencies in the critical path; NaN where the path is not known."""
+    if missing_parts(graph):
+        return float("nan")
+    shares = hg.critical_path(graph).summary()
+    return float(shares.loc[(shares["group"] == "category") & (shares["key"] == "launch"), "share_percent"].sum())
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
@@ -327,45 +392,3 @@ def roofline_report(
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )
-
-
-@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
-def patterns_report(
-    graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
-) -> Report:
-    """Return the report on the sequences of kernels that an operator launches."""
-    table = hg.kernel_patterns(graph, operator, min_length=min_length)
-    shown = table.groupby("rank").head(top)
-    brief = shown.drop(columns=["pattern", "example"])
-    brief.insert(0, "number", range(1, len(shown) + 1))
-    sentences = [
-        *(f"{number}: {findings.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
-        *_on_patterns(graph, table, inputs, operator, min_length),
-    ]
-    return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
-
-
-def _on_patterns(
-    graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
-) -> list[str]:
-    from htagraph.queries.kernel_sequences import containing
-
-    chosen = containing(graph, operator)
-    if not chosen.any():
-        acts = graph.activities
-        names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
-        return [f"No operator or annotation matches {operator!r}{nearest_words(operator, names) or '.'}"]
-    if not len(table):
-        return findings.patterns_sentences(table, inputs, operator, min_length, _launching(graph, min_length))
-    fewer = len(graph.tree.outermost(chosen)) - int(table["count"].sum())
-    shorter = findings.other_occurrences(fewer, inputs, operator)
-    return [*findings.patterns_sentences(table, inputs, operator, min_length, []), *shorter]
-
-
-def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
-    """Return the annotations whose every occurrence launches at least so many kernels, the longest busy first."""
-    table = hg.phases(graph)
-    sums = table[table["kernels"] >= min_length * table["count"]].groupby("phase")["busy_us"].sum()
-    known = set(graph.names)  # the names of phases may be shorter
-    names = sums[sums > 0].sort_values(ascending=False, kind="stable").index
-    return [str(name) for name in names if name in known][:MAX_NAMED]

@@ -10,7 +10,7 @@ from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import JUDGES, MEASURES, PREDICTS
 from htagraph.findings.limits import MIN_SHARE
-from htagraph.findings.phrases import NO_OPERATOR, group_words, share_text, untraced_before
+from htagraph.findings.phrases import NO_OPERATOR, command_line, group_words, share_text, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
@@ -45,6 +45,10 @@ _CAUSES = Table(
 )  # fmt: skip
 
 
+_UNKNOWN_SIZES = {"transfer_us": "sure_transfer_us", "excess_us": "not_known_us"}
+"""What readers see above columns of collectives whose sizes were not recorded."""
+
+
 @gives(
     "collectives",
     {"collectives": BY_OPERATION, "last_arrivals": _LAST, "parts": "analyses.collectives.TABLE"},
@@ -63,7 +67,8 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     table = BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts")).head(top)
     tables = {"collectives": table}
     empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
-    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty]))}
+    renamed = _UNKNOWN_SIZES if findings.are_sizes_unknown(parts) else {}
+    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty])).rename(columns=renamed)}
     # how often each rank came last, and how long the others then waited
     met = parts[parts["matched"] & (parts["rank"] != parts["last_rank"])].groupby("last_rank", as_index=False)
     late = _LAST.ranked(met.agg(collectives=("collective", "nunique"), waited_us=("wait_us", "sum")))
@@ -74,7 +79,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
         brief["parts"] = _readable(parts)[[
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
-        ]].drop(columns=empty)  # fmt: skip
+        ]].drop(columns=empty).rename(columns=renamed)  # fmt: skip
     nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
     conclusions = findings.collectives_sentences(
         parts, late, inputs, nobody_us, lambda: what_if(graph).scale_network(factor=0.5).run()
@@ -161,26 +166,46 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     },
     rests_on=JUDGES,
 )  # fmt: skip
-def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
-    """Return the report on a path; `inputs` are the words that choose what is read."""
+def critical_path_report(
+    path: CriticalPath,
+    inputs: Sequence[str],
+    *,
+    top: int = 10,
+    segments: bool = False,
+    full: bool = True,
+) -> Report:
+    """Return the report on a path; `inputs` are the words that choose what is read.
+
+    Readers see all tables in full, else as many as fit a screen.
+    """
     from htagraph.findings.changes import changes_of
     from htagraph.findings.results import Results
     from htagraph.findings.verbs import gains as findings
-    from htagraph.findings.verdict import CHANGES_OF_JOB, OF_PATH, claims_of
+    from htagraph.findings.verdict import claims_of
     from htagraph.queries.host_time import host_pauses
 
     whole, results = path.summary(), Results(path.graph, path=path)
-    claims = claims_of(results, (*OF_PATH, *(CHANGES_OF_JOB if results.is_whole else ())))
+    claims = claims_of(results, findings.OF_PATH)
     shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)
     tables = {"shares": shares, "host": host_pauses(path, top), "hops": path.hops(), "near": path.near(top)}
     if segments:
         tables["segments"] = path.to_frame()
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     first = changes_of(results).first if results.is_whole else None
+    said = findings.path_sentences(path, claims, first, tables["hops"], inputs, is_whole=results.is_whole)
+    brief = _brief_path(path, whole, tables, top)
+    more = ""
+    if not full:
+        brief = {name: top_rows(table, max(1, top // 2)) for name, table in brief.items() if name in _ON_A_SCREEN}
+        more = f"All tables: {command_line('critical-path', inputs, '--full')}"
     return report_on(
-        path.graph, "critical-path", tables, findings.path_sentences(path, claims, first, tables["hops"], inputs),
-        figures=figures, brief=_brief_path(path, whole, tables, top), plot=path.plot, titles=path_titles(path),
+        path.graph, "critical-path", tables, said,
+        figures=figures, brief=brief, plot=path.plot, titles=path_titles(path), more=more,
     )  # fmt: skip
+
+
+_ON_A_SCREEN = frozenset({"path_category", "path_rank", "path_operator", "path_kernel", "segments"})
+"""Tables of a path that readers see unless they ask for all, half as many rows of each."""
 
 
 def path_titles(path: CriticalPath) -> dict[str, str]:

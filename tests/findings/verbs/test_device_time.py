@@ -7,8 +7,8 @@ import pandas as pd
 import htagraph as hg
 from htagraph.findings.verbs.device_time import (
     counters_sentences,
-    idle_sentences,
     launches_sentences,
+    nothing_repeats,
     other_occurrences,
     pattern_text,
     patterns_sentences,
@@ -50,6 +50,13 @@ def test_calls_are_counted_and_one_that_takes_most_of_their_time_is_told() -> No
     ]
 
 
+def test_the_share_of_the_critical_path_says_whether_launching_matters() -> None:
+    one = load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1)])
+    stats = hg.launch_stats(one)
+    (said,) = launches_sentences(stats, hg.graph_launches(one), stats["launch_us"] >= 1000, path_percent=16.7)
+    assert said.endswith("in 8.0 µs of host time; launching is 17 % of the critical path.")
+
+
 def test_a_job_without_launches_says_what_to_record() -> None:
     assert "record with CUDA activities" in lines(load([]))[0]
 
@@ -63,47 +70,6 @@ def test_calls_that_wait_for_their_work_are_no_cost_of_launching() -> None:
     assert "waited for earlier work of the device, as where a queue is full, which is no cost" in lines(full)[-1]
 
 
-STREAMS = pd.DataFrame({"rank": [0], "device": 0, "stream": 7, "cause": "host_wait", "idle_us": 1e6})
-
-
-def devices(share_percent: float = 4.0, **idle_us: float) -> pd.DataFrame:
-    each = share_percent / len(idle_us)
-    return pd.DataFrame({
-        "rank": 0, "cause": list(idle_us), "idle_us": list(idle_us.values()), "share_percent": each,
-    })  # fmt: skip
-
-
-def test_the_cause_with_most_idle_time_of_the_device_is_named_with_its_share() -> None:
-    """What a stream beside others is idle counts for nothing."""
-    idle, cause, second = idle_sentences(STREAMS, devices(host_wait=75.0, other=25.0), ["x"], lambda: 0.3)
-    assert idle == "Devices are idle between their first and last work: rank 0: 4 %."
-    assert cause.startswith("75 % of that is host_wait: ")
-    assert second.startswith("With an infinitely fast host the job would be 30 % shorter.")
-    assert second.endswith(": htagraph what-if x --infinite-host")
-    for said in (
-        idle_sentences(STREAMS, devices(host_wait=1.0, other=25.0), ["x"], lambda: 0.3),
-        idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001),  # a faster host gains nothing
-    ):
-        assert said[2].endswith(": htagraph critical-path x")
-    loader = idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001, lambda: 0.14)[2]
-    assert loader.startswith("With a data loader that is never late the job would be 14 % shorter.")
-    assert loader.endswith(": htagraph what-if x --free-dataloader")
-    assert idle_sentences(STREAMS, devices(other=0.0), [], lambda: 0.3)[0].startswith("No device is idle")
-    assert len(idle_sentences(STREAMS, devices(1.0, host_wait=1.0), [], lambda: 0.3)) == 1  # next to nothing
-
-
-def test_ranks_that_are_idle_most_come_first() -> None:
-    four = pd.concat([devices(percent, other=9.0).assign(rank=rank) for rank, percent in enumerate((4, 1, 4, 95))])
-    assert idle_sentences(STREAMS, four, ["x"], lambda: 0.3)[0].endswith(
-        "rank 3: 95 %, ranks 0 and 2: 4 %, rank 1: 1 %."
-    )
-
-
-def test_ranks_that_wait_for_each_other_need_two_of_them() -> None:
-    two = pd.concat([STREAMS, STREAMS.assign(rank=1)], ignore_index=True)
-    assert idle_sentences(two, devices(other=25.0), ["x"], lambda: 0.3)[2].endswith(": htagraph collectives x")
-
-
 def queues(full_us: float, mean: float) -> pd.DataFrame:
     return pd.DataFrame({"rank": [0], "stream": [7], "full_us": [full_us], "max": [9], "mean_over_time": [mean]})
 
@@ -111,7 +77,10 @@ def queues(full_us: float, mean: float) -> pd.DataFrame:
 def test_a_full_queue_has_its_length_and_time() -> None:
     (full,) = counters_sentences(queues(2000, 5), 1024)
     assert full.startswith("Rank 0, stream 7: the queue held 1,024 kernels and copies or more for 2.00 ms.")
-    assert counters_sentences(queues(0, 5), 10) == ["No queue held 10 kernels and copies: the longest held 9."]
+    assert counters_sentences(queues(0, 5), 10) == [
+        "No queue held 10 kernels and copies, so that no launch blocked: the longest, rank 0, stream 7, held at most "
+        "9, 5.00 on average."
+    ]
 
 
 TABLE_PHASES = pd.DataFrame({
@@ -156,13 +125,17 @@ def test_long_patterns_are_cut_and_say_by_how_much() -> None:
     assert pattern_text("|".join(["op", *("k" * 20), "l"])) == "op: 20 × k → l"
 
 
-def test_the_most_frequent_pattern_is_named() -> None:
-    rows = {"count": [2, 5], "kernels": [3, 4], "rank": [0, 1], "kernel_us": [10.0, 90.0], "operator_us": [20.0, 100.0]}
-    (line,) = patterns_sentences(pd.DataFrame(rows), [], "op", 3)
-    assert "7 occurrences of 'op' launched 2 patterns" in line
-    assert line.endswith("the most frequent, of 4 kernels, occurred 5 times on rank 1.")
+def test_the_pattern_that_takes_most_time_is_named_with_its_share() -> None:
+    rows = {"count": [2, 5, 4], "kernels": [3, 4, 4], "rank": [0, 0, 1], "kernel_us": [10.0, 50.0, 40.0]}
+    patterns = pd.DataFrame(rows | {"pattern": ["op|a|b|c", "op|a|b|c|d", "op|a|b|c|d"], "operator": "op"})
+    answer, others = patterns_sentences(patterns, "o*", 180.0)
+    assert answer == "op launched the same 4 kernels 9 times over 2 ranks: 90.0 µs (50 % of device time)."
+    assert others == "Of 'o*', 2 other occurrences launched 1 other sequence."
     assert other_occurrences(0, [], "op") == []
     assert "--min-length 1" in other_occurrences(2, [], "op")[0]
+    assert nothing_repeats([], "op", 3, ["a", "b"])[0].endswith(
+        "but a and b did: htagraph patterns --operator a --min-length 3"
+    )
 
 
 def table(roof_percent: float) -> pd.DataFrame:
@@ -181,8 +154,8 @@ def table(roof_percent: float) -> pd.DataFrame:
 
 def test_time_below_the_roof_is_that_beyond_what_it_reaches() -> None:
     lines = roofline_sentences(table(25.0), [], (True, False))
-    assert lines[1].startswith("The roof: at most 1 TFLOP/s (given with --peak-tflops) and 2 GB/s (the vendor's")
-    assert lines[2].endswith("it reaches 25 % of what memory allows; at the roof it would take 75.0 µs less.")
+    assert lines[2].startswith("The roof: at most 1 TFLOP/s (given with --peak-tflops) and 2 GB/s (the vendor's")
+    assert lines[0].endswith("it reaches 25 % of what memory allows; at the roof it would take 75.0 µs less.")
 
 
 def test_unknown_peaks_and_shapes_say_what_to_give() -> None:
@@ -199,4 +172,4 @@ def test_times_of_the_host_are_no_times_of_a_device() -> None:
     assert roofline_sentences(nothing.assign(time_us=0.0), [], (False, False))[0].endswith(
         "in a time that was not recorded."
     )
-    assert "reaches under 1 % of what memory allows" in roofline_sentences(table(0.2), [], (True, True))[2]
+    assert "reaches under 1 % of what memory allows" in roofline_sentences(table(0.2), [], (True, True))[0]

@@ -24,11 +24,13 @@ def parts(wait: float, transfer: float, *, matched: bool = True) -> pd.DataFrame
 
 
 def test_waiting_names_the_last_rank_and_transfers_name_the_network() -> None:
-    assert collectives_sentences(parts(70, 30), LATE, ["x"])[1].endswith("To see why: htagraph stragglers x")
+    assert collectives_sentences(parts(70, 30), LATE, ["x"])[1].endswith("rank 3 comes last: htagraph stragglers x")
     assert collectives_sentences(parts(10, 80), LATE, ["x"])[1].endswith("htagraph what-if x --network 0.5")
     assert len(collectives_sentences(parts(20, 40), LATE, ["x"])) == 1
     two = pd.DataFrame({"last_rank": [3, 1], "collectives": [1, 2], "waited_us": [70.0, 69.0]})
-    assert "Ranks 1 and 3 came last in 3 collectives" in collectives_sentences(parts(70, 30), two, ["x"])[1]
+    answer, why = collectives_sentences(parts(70, 30), two, ["x"])
+    assert "70 % waiting for the last rank to arrive (139.0 µs for ranks 1 and 3, last in 3 collectives)" in answer
+    assert why == "To see why ranks 1 and 3 come last: htagraph stragglers x"
 
 
 def test_a_network_that_gains_nothing_is_not_to_be_tried() -> None:
@@ -45,7 +47,7 @@ def test_unmatched_parts_and_jobs_without_collectives_are_named() -> None:
 def test_what_may_be_waiting_for_ranks_without_a_recording_does_not_blame_the_network() -> None:
     table = parts(10, 0).assign(absent=[2], excess_us=[0.0], wait_or_transfer_us=[90.0])
     text = collectives_sentences(table, LATE, ["x"])
-    assert "10 % waiting for the last rank to arrive, and 90 % waiting or transfer" in text[0]
+    assert "10 % waiting for the last rank to arrive (70.0 µs for rank 3, last in 1 collective), and 90 %" in text[0]
     assert "members were not recorded (up to 2 ranks)" in text[-1]
     assert not any("--network" in sentence for sentence in text)
 
@@ -69,7 +71,15 @@ def test_the_fastest_transfer_is_no_measure_without_sizes_or_where_it_took_no_ti
     assert collectives_sentences(two, LATE, [])[0].startswith(
         "All ranks together spend 200.0 µs in collectives: under 1 % waiting"
     )
-    assert "Sizes were not recorded" in collectives_sentences(parts(0, 50).assign(bytes=float("nan")), LATE, [])[0]
+
+
+def test_without_sizes_only_the_fastest_transfers_are_surely_transfer() -> None:
+    said = collectives_sentences(parts(0, 1).assign(bytes=float("nan")), LATE, ["x"])
+    answer = said[0]
+    assert answer.endswith(
+        "1 % surely transferring, and 99 % of which it is not known how much is transfer (sizes were not recorded)."
+    )
+    assert not any("--network" in line for line in said)
 
 
 RANKS = pd.DataFrame({

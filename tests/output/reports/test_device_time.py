@@ -17,7 +17,7 @@ from htagraph.simulate import Job, simulate
 from tests.analyses.test_cupti_counters import FMA, ranges
 from tests.analyses.test_kernel_patterns import linear
 from tests.damage import document, written
-from tests.reach import DATA
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime, write
 
 DEMO, HOST = str(DATA / "demo"), str(DATA / "gloo_ddp")
@@ -70,11 +70,24 @@ def test_the_longest_pauses_come_first(results: Results) -> None:
 
 def test_the_host_is_blamed_for_late_launches() -> None:
     late = load([launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), launch(100, 2, 2), kernel(COMPUTE, 105, 5, 2)])
-    said = idle_report(late, ["x"]).sentences
-    assert said[1] == ("100 % of that is host_wait: the host launched the next kernel or copy too late.")
-    assert said[2] == (
-        "With an infinitely fast host the job would be 90 % shorter. To see what bounds it then: "
-        "htagraph what-if x --infinite-host"
+    report = idle_report(late, ["x"])
+    assert report.sentences[0] == (
+        "The device waits 95.0 µs (90 % of its time) for its host, most of it in code that no event covers, before "
+        "cudaLaunchKernel (1 time, 90.0 µs)."
+    )
+    assert report.tables["pauses"]["waited_for"].tolist() == ["host: before cudaLaunchKernel"]
+
+
+def test_the_answer_on_the_demo_names_the_loader_and_what_a_faster_one_gains() -> None:
+    answer, *others = idle_report(graph_of(DATA / "demo"), ["x"]).sentences
+    assert answer == (
+        "Devices wait 9.74 ms (10 % of their time, summed over 4 devices) for their data loaders, in "
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ (8 times)."
+    )
+    gain = hg.what_if(graph_of(DATA / "demo")).free_dataloader().run()
+    assert others[-1] == (
+        f"With a data loader that is never late the job would be {100 * gain.saved_ns / gain.baseline_ns:.0f} % "
+        "shorter: htagraph what-if x --free-dataloader"
     )
 
 

@@ -96,7 +96,7 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
     regime: str, bound: str, simulated: Callable[[str], str], results: Results
 ) -> None:
     said = results("critical-path", simulated(regime))["conclusions"]
-    assert said[0].startswith(f"Bound by {bound}")
+    assert said[1].startswith(f"Bound by {bound}")
     line = shlex.split(said[-1].partition(": htagraph ")[2])
     (prediction,) = results(*line)["prediction"]
     saved_us = prediction["baseline_step_us"] - prediction["predicted_step_us"]

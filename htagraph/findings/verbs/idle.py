@@ -1,0 +1,157 @@
+"""Sentences of ``htagraph idle``: why devices waited, and the change to make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pandas as pd
+
+from htagraph.core.naming import short_name
+from htagraph.core.statistics import MOST
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT
+from htagraph.findings.phrases import (
+    and_list,
+    command_line,
+    plural,
+    ranks_text,
+    share_text,
+    shortened,
+    spoken,
+    time_text,
+)
+from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, TRANSFER, UNKNOWN, WORK
+
+__all__ = ["idle_sentences"]
+
+_LETTERS: Final = 60
+"""Letters of a name in a sentence. Chosen: a name of a frame with its file. Doubled, the answer has four lines."""
+_ONE: Final = {
+    HOST: "its host",
+    LOADER: "its data loader",
+    DEVICE: "nothing but its own delays between kernels",
+    UNKNOWN: "what no recorded dependency explains",
+    TRANSFER: "transfers between ranks",
+    WORK: "other streams or devices of its rank",
+    EARLIER: "work from before the recording",
+    OTHER: "work that was not recorded",
+}
+"""Reasons in words, of one device; of several devices they are `_SEVERAL`."""
+_SEVERAL: Final = {
+    **_ONE,
+    HOST: "their hosts",
+    LOADER: "their data loaders",
+    DEVICE: "nothing but their own delays between kernels",
+    WORK: "other streams or devices of their ranks",
+}
+
+
+def idle_sentences(
+    waits: pd.DataFrame,
+    devices: pd.DataFrame,
+    inputs: Sequence[str],
+    then: Callable[[str, str], list[str]],
+) -> list[str]:
+    """Return why devices waited, how long they were idle, and the change to make.
+
+    Args:
+        waits: the result of `htagraph.queries.waited_for.waited_for`.
+        devices: the result of `htagraph.idle_breakdown` by rank.
+        inputs: the words of the command line that choose the job.
+        then: returns the change to make, given the cause and the name of the longest wait.
+    """
+    if not len(devices):
+        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
+    if not len(waits):
+        return ["No device is idle between its first and its last kernel or copy."]
+    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
+    if shares.iloc[0] < MIN_PERCENT:
+        return [f"Devices hardly wait between their first and last work: {_by_share(shares)}."]
+    cause = str(waits.groupby("waited_for", sort=False)["total_us"].sum().idxmax())
+    rows = _of_cause(waits, cause)
+    sums = rows.groupby(["what", "before"], as_index=False, sort=False)["total_us"].sum()
+    longest = sums.iloc[int(sums["total_us"].argmax())]
+    name = str(longest["what"])
+    return spoken(
+        f"{_whose(waits, rows, cause)}{_inside(rows, name, str(longest['before']))}.",
+        f"Devices are idle between their first and last work: {_by_share(shares)}." if len(shares) > 1 else "",
+        _causes(waits),
+        *then(cause, name),
+        f"To see which rank waits for which: {command_line('collectives', inputs)}"
+        if cause.startswith("rank ") or cause == TRANSFER
+        else "",
+    )
+
+
+def _of_cause(waits: pd.DataFrame, cause: str) -> pd.DataFrame:
+    """Return the rows of one cause: of a single device if most of the time is on that device, else of all devices."""
+    rows = waits[waits["waited_for"] == cause]
+    by_device = rows.groupby(["rank", "device"], as_index=False)["total_us"].sum()
+    most = by_device.iloc[int(by_device["total_us"].argmax())]
+    if most["total_us"] <= MOST * by_device["total_us"].sum():
+        return rows
+    return rows[(rows["rank"] == most["rank"]) & (rows["device"] == most["device"])]
+
+
+def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
+    """Return the begin of the answer: which device waits how long and why, or that all devices do."""
+    devices = len(waits[["rank", "device"]].drop_duplicates())
+    is_one = len(rows[["rank", "device"]].drop_duplicates()) == 1
+    time = time_text(float(rows["total_us"].sum()))
+    share = share_text(float(rows["share_percent"].sum()) / (1 if is_one else devices))
+    if not is_one:
+        whom = _SEVERAL.get(cause, cause)
+        return f"Devices wait {time} ({share} of their time, summed over {plural(devices, 'device')}) for {whom}"
+    subject = "The device waits" if devices == 1 else f"Rank {rows['rank'].iloc[0]}'s device waits"
+    return f"{subject} {time} ({share} of its time) for {_ONE.get(cause, cause)}"
+
+
+def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
+    """Return in which call, operator or frame most of a wait was spent, with its place and its time."""
+    named = rows[(rows["what"] == name) & (rows["before"] == before)]
+    cause = rows["waited_for"].iloc[0]
+    if cause == DEVICE or not len(named) or not (name or before):
+        return ""
+    text = f"{shortened(short_name(name), _LETTERS)}{_place(named)}"
+    ahead = f"before {shortened(short_name(before), _LETTERS)}"
+    where = f"in {text}" if name else f"in code that no event covers, {ahead}" if cause == HOST else ahead
+    spent = float(named["total_us"].sum())
+    total = float(rows["total_us"].sum())
+    times = plural(int(named["count"].sum()), "time")
+    if time_text(spent) == time_text(total):
+        return f", {where} ({times})"
+    return f", {'most of it' if spent > MOST * total else 'the longest'} {where} ({times}, {time_text(spent)})"
+
+
+def _place(named: pd.DataFrame) -> str:
+    """Return inside which operator or frame activities of one name spent their time, if most of it is in one place."""
+    sums = named.groupby("inside", as_index=False, sort=False)["total_us"].sum()
+    longest = sums.iloc[int(sums["total_us"].argmax())]
+    total = float(sums["total_us"].sum())
+    if not longest["inside"] or longest["total_us"] <= MOST * total:
+        return ""
+    mostly = " " if len(sums) == 1 else ", mostly "
+    return f"{mostly}inside {shortened(short_name(longest['inside']), _LETTERS)}"
+
+
+def _causes(waits: pd.DataFrame) -> str:
+    """Return the parts of all idle time by reason, the largest first."""
+    sums = waits.groupby("waited_for", sort=False)["total_us"].sum()
+    sums = sums.sort_values(ascending=False, kind="stable")
+    if len(sums) == 1:
+        return ""
+    total = float(sums.sum())
+    words = _SEVERAL | {DEVICE: "the devices' own delays between kernels"}
+    texts = [f"{share_text(100 * time / total)} for {words.get(str(cause), cause)}" for cause, time in sums.items()]
+    listed = and_list(texts[:MAX_LISTED])
+    return f"Of all waiting, {listed}."
+
+
+def _by_share(shares: pd.Series) -> str:
+    """Return how much of its time each rank has an idle device, ranks with the same share together."""
+    shares = shares.map(share_text)
+    groups = shares.groupby(shares, sort=False).groups
+    listed = [f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in groups.items()]
+    shown = ", ".join(listed[:MAX_LISTED])
+    further = len(listed) - MAX_LISTED
+    return f"{shown} and {further} more" if further > 0 else shown

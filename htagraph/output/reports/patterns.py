@@ -1,0 +1,116 @@
+"""Which sequences of kernels repeat and take time: the report of patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+import htagraph as hg
+from htagraph.core.errors import nearest_words
+from htagraph.core.kinds import FRAMES
+from htagraph.core.naming import LINEAR
+from htagraph.findings.finding import ATTRIBUTES
+from htagraph.findings.limits import MAX_NAMED
+from htagraph.findings.verbs import device_time as findings
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.report import Report, gives, report_on
+from htagraph.queries.kernel_sequences import containing, launching_most
+
+__all__ = ["patterns_report", "repeating_operator"]
+
+_MAX_TRIED = 8
+"""Names whose sequences are compared: they launch the most device time. Chosen: a training
+step and the layers of a model are among them. Doubled, the answer takes twice as long and names the same."""
+
+
+def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
+    """Return the operator, annotation or module whose repeated sequences of kernels take the most device time.
+
+    Of a sequence that occurs n times, all but the first occurrence are repeated. Of names that are alike in that, the
+    one whose own time is shortest: it wraps the least.
+
+    Returns:
+        The name; `LINEAR` where nothing repeats.
+
+    Example:
+        >>> import htagraph as hg
+        >>> repeating_operator(hg.load("data/demo"))
+        'autograd::engine::evaluate_function: AddmmBackward0'
+    """
+    best = (0.0, 0.0)
+    chosen = LINEAR
+    for name in launching_most(graph, min_length, _MAX_TRIED):
+        table = hg.kernel_patterns(graph, name, min_length=min_length)
+        repeated = table["kernel_us"] * (1 - 1 / table["count"])
+        repeated_us = round(float(repeated.sum()), 3)
+        score = (repeated_us, -float(table["operator_us"].sum()))
+        if repeated_us > 0 and (chosen == LINEAR or score > best):
+            best = score
+            chosen = name
+    return chosen
+
+
+@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
+def patterns_report(
+    graph: DependencyGraph,
+    inputs: Sequence[str],
+    *,
+    operator: str | None = None,
+    min_length: int = 3,
+    top: int = 5,
+) -> Report:
+    """Return the report on the sequences of kernels that an operator launches, or of the name that repeats most."""
+    is_chosen = operator is None
+    name = repeating_operator(graph, min_length) if operator is None else operator
+    table = hg.kernel_patterns(graph, name, min_length=min_length)
+    shown = table.groupby("rank").head(top)
+    brief = shown.drop(columns=["pattern", "example"])
+    brief.insert(0, "number", range(1, len(shown) + 1))
+    nothing = f"No operator, annotation or function launched the same {min_length} kernels or more twice."
+    sentences = [nothing]
+    if len(table) or not is_chosen:
+        sentences = _on_patterns(graph, table, inputs, name, min_length)
+    sentences += _listed(shown["pattern"].tolist())
+    return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
+
+
+def _listed(patterns: Sequence[str]) -> list[str]:
+    """Return patterns as texts behind their numbers in the table; equal patterns are one text."""
+    numbers: dict[str, list[str]] = {}
+    for number, pattern in enumerate(patterns, 1):
+        numbers.setdefault(pattern, []).append(str(number))
+    return [f"{', '.join(rows)}: {findings.pattern_text(pattern)}" for pattern, rows in numbers.items()]
+
+
+def _on_patterns(
+    graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
+) -> list[str]:
+    chosen = containing(graph, operator)
+    if not chosen.any():
+        acts = graph.activities
+        codes = acts.name[np.isin(acts.kind, FRAMES)]
+        nearest = nearest_words(operator, {graph.names[code] for code in codes})
+        return [f"No operator or annotation matches {operator!r}{nearest or '.'}"]
+    if not len(table):
+        alternatives = _launching(graph, min_length)
+        return findings.nothing_repeats(inputs, operator, min_length, alternatives)
+    outermost = graph.tree.outermost(chosen)
+    fewer = len(outermost) - int(table["count"].sum())
+    shorter = findings.other_occurrences(fewer, inputs, operator)
+    on_device = graph.activities.on_device
+    device_us = float(graph.activities.duration[on_device].sum()) / 1000
+    answer = findings.patterns_sentences(table, operator, device_us)
+    return [*answer, *shorter]
+
+
+def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
+    """Return the annotations whose every occurrence launches at least so many kernels, the longest busy first."""
+    table = hg.phases(graph)
+    is_enough = table["kernels"] >= min_length * table["count"]
+    sums = table[is_enough].groupby("phase")["busy_us"].sum()
+    sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
+    recorded = set(graph.names)  # the names of phases may be shorter
+    names = [str(name) for name in sums.index if name in recorded]
+    return names[:MAX_NAMED]

@@ -1,0 +1,62 @@
+"""Whether patterns chooses what repeats and takes time, and whether its figures are those of the raw events."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import htagraph as hg
+from htagraph.core.naming import LINEAR
+from htagraph.output.reports.patterns import patterns_report, repeating_operator
+from tests.analyses.test_kernel_patterns import linear
+from tests.reach import DATA, graph_of, raw_events
+from tests.strategies import load
+
+
+def raw_sequences(name: str) -> tuple[Counter[tuple[str, ...]], Counter[tuple[str, ...]]]:
+    """Return how often each sequence of kernels follows from an event of this name, and how long it ran, µs."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    times: Counter[tuple[str, ...]] = Counter()
+    for file in sorted((DATA / "demo").glob("*.gz")):
+        events = [event for event in raw_events(file) if event.get("ph") == "X"]
+        launched = {event["args"]["correlation"]: event for event in events if event.get("cat") == "cuda_runtime"}
+        works = [event for event in events if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+        for outer in (event for event in events if event["name"] == name):
+            inside = [
+                work for work in works
+                if (call := launched.get(work["args"]["correlation"])) and call["tid"] == outer["tid"]
+                and outer["ts"] <= call["ts"] < outer["ts"] + outer["dur"]
+            ]  # fmt: skip
+            sequence = tuple(work["name"] for work in sorted(inside, key=lambda work: work["ts"]))
+            counts[sequence] += 1
+            times[sequence] += sum(work["dur"] for work in inside)
+    return counts, times
+
+
+def test_the_answer_on_the_demo_is_what_the_raw_events_say() -> None:
+    graph = graph_of(DATA / "demo")
+    name = repeating_operator(graph)
+    counts, times = raw_sequences(name)
+    (sequence, most), *_ = sorted(times.items(), key=lambda item: -item[1])
+    whole = sum(
+        event["dur"] for file in (DATA / "demo").glob("*.gz") for event in raw_events(file)
+        if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
+    )  # fmt: skip
+    assert patterns_report(graph, ["x"]).sentences[0] == (
+        f"{name} launched the same {len(sequence)} kernels {counts[sequence]} times over 4 ranks: {most / 1000:.1f} ms "
+        f"({100 * most / whole:.0f} % of device time)."
+    )
+
+
+def test_what_was_asked_for_comes_before_what_repeats() -> None:
+    table = patterns_report(graph_of(DATA / "demo"), ["x"], operator="aten::addmm", min_length=1).tables["patterns"]
+    assert set(table["operator"]) == {"aten::addmm"}
+
+
+def test_where_nothing_repeats_that_is_said_unless_a_linear_layer_ran() -> None:
+    assert patterns_report(graph_of(DATA / "gloo_ddp"), ["x"]).sentences == [
+        "No operator, annotation or function launched the same 3 kernels or more twice."
+    ]
+    assert repeating_operator(load([])) == LINEAR
+    once = load(linear(0, 1, "a", "b", "c"))
+    assert patterns_report(once, ["x"]).sentences[0].startswith("aten::linear launched the same 3 kernels 1 time: ")
+    assert hg.kernel_patterns(once)["count"].tolist() == [1]
