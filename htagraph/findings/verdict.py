@@ -26,6 +26,7 @@ from htagraph.findings.recorded import RECORDED
 from htagraph.findings.relations import gain_us, related
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
+from htagraph.findings.slow_beside import SLOW_BESIDE
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
@@ -52,7 +53,7 @@ OF_PATH: tuple[Finding, ...] = (
     INCOMPLETE, BOUND, UNKNOWN_BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN,
 )  # fmt: skip
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
-CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
+CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_BESIDE, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
 FINDINGS: tuple[Finding, ...] = (
     NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], WAITING, DEVICE_IDLE, RECORDED, DAMAGED, NO_DEVICE_WORK,

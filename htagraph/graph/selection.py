@@ -22,6 +22,7 @@ from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, Edge
 from htagraph.core.names import is_mangled, is_readable_as, readable_name
 from htagraph.core.naming import is_backward, is_gradient_ready, literal_glob, names_that
 from htagraph.graph.activities import BETWEEN
+from htagraph.graph.measures.beside import runs_beside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,6 +217,9 @@ class Criteria(TypedDict, total=False):
     op: str | None
     """Glob of the name of anything that encloses the activity in `DependencyGraph.tree`: operators, annotations, steps,
     Python frames, its launch. The operator is not inside itself; `name` selects it."""
+    beside: str | None
+    """Glob of the name of device work: what runs, for at least half of its time, while work of this name runs on
+    another stream of its device; of a collective, on a device of any of its ranks, after the last arrival."""
     backward_of: str | None
     """Glob of the name of operators or annotations: what autograd ran backward for them and for all inside them."""
     rank: IntSelector
@@ -353,6 +357,7 @@ _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
     "name": _name,
     "regex": _regex,
     "op": lambda graph, glob: graph.tree.inside(_name(graph, glob)),
+    "beside": lambda graph, glob: runs_beside(graph, _name(graph, glob)),
     "backward_of": _backward_of,
     "rank": lambda graph, rank: np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank")),
     "stream": _stream,
