@@ -13,7 +13,8 @@ from htagraph.findings.changes import changes_of
 from htagraph.findings.finding import claims_that_are
 from htagraph.findings.results import Results
 from htagraph.findings.slow_beside import SLOW_BESIDE, SlowBesideClaim
-from tests.beside_jobs import GATHER, Step, job_of
+from htagraph.findings.verdict import claims_of
+from tests.beside_jobs import GATHER, Step, job_of, kernels_beside_collectives
 from tests.reach import SHARED
 from tests.strategies import COPY, load
 
@@ -69,6 +70,18 @@ def test_the_gain_is_that_of_steps_without_the_copies() -> None:
 def test_nothing_is_claimed_where_copies_slow_nothing_down() -> None:
     steps = [Step(is_slow=False, copies_on=(0, 1) if place % 2 else ()) for place in range(10)]
     assert SLOW_BESIDE.when(Results(load(job_of(steps)))) == []
+
+
+def test_no_part_of_the_gain_is_sure_where_the_companion_stays() -> None:
+    (claim,) = SLOW_BESIDE.when(Results(load(kernels_beside_collectives())))
+    assert claim.gain is not None
+    assert claim.gain.low_us <= 0 < claim.gain.value_us
+
+
+def test_the_bound_has_no_other_gain_of_the_same_copies() -> None:
+    steps = [Step(is_slow=place % 2 > 0, copies_on=(0, 1) if place % 2 else ()) for place in range(10)]
+    claims = claims_of(Results(load(job_of(steps))))
+    assert [claim.says for claim in claims if claim.gain and claim.about in ("memory", COPY)] == []
 
 
 @pytest.mark.skipif(not CASE.is_dir(), reason="the shared cases are not there")

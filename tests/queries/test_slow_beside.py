@@ -10,9 +10,9 @@ import pytest
 import htagraph as hg
 from htagraph.queries.slow_beside import slow_beside
 from htagraph.simulate import Job, simulate
-from tests.beside_jobs import GATHER, Step, job_of
+from tests.beside_jobs import GATHER, Step, job_of, kernels_beside_collectives
 from tests.reach import DATA, graph_of
-from tests.strategies import COPY, load
+from tests.strategies import COMMUNICATE, COMPUTE, COPY, load
 
 LEAST_NS = 100_000
 ALTERNATING = [Step(is_slow=place % 2 > 0, copies_on=(0, 1) if place % 2 else ()) for place in range(10)]
@@ -43,12 +43,30 @@ def test_a_copy_on_one_rank_slows_the_collective_on_both() -> None:
         [Step(is_slow=False, copies_on=(0, 1) if place % 2 else ()) for place in range(10)],  # slows nothing down
         [Step(is_slow=False, late_us=1000 * (place % 2), copies_on=(0, 1) if place % 2 else ()) for place in range(10)],
         [Step(place == 1, (0, 1) if place == 1 else ()) for place in range(10)],  # once, by chance
+        [Step(place % 2 > 0, (0, 1) if place % 2 else (), slow_us=700) for place in range(10)],  # less than half longer
         [Step(place % 2 > 0, (0, 1), copy_after_us=700) for place in range(10)],  # only as long ones last until then
     ],
-    ids=["all", "none", "unrelated", "as fast", "waits", "once", "later"],
+    ids=["all", "none", "unrelated", "as fast", "waits", "once", "a little", "later"],
 )
 def test_nothing_is_claimed_of_what_does_not_separate_slow_from_fast(steps: list[Step]) -> None:
     assert slow_beside(load(job_of(steps)), LEAST_NS) == []
+
+
+def test_recordings_without_steps_tell_as_much() -> None:
+    job = {
+        rank: [event for event in events if not event["name"].startswith("ProfilerStep")]
+        for rank, events in job_of(ALTERNATING).items()
+    }
+    (found,) = slow_beside(load(job), LEAST_NS)
+    assert (len(found.slow), found.count) == (5, 10)
+
+
+def test_kernels_of_one_place_are_compared_between_steps() -> None:
+    graph = load(kernels_beside_collectives())
+    (found,) = slow_beside(graph, LEAST_NS)
+    assert (graph.names[found.name], graph.names[found.companion], found.op) == (COMPUTE, COMMUNICATE, "")
+    assert found.kind == hg.ActivityKind.COMMUNICATION
+    assert found.ratio == pytest.approx(2.0, rel=0.01)
 
 
 def test_chance_claims_as_rarely_as_it_says() -> None:
