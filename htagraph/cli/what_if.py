@@ -62,7 +62,8 @@ def what_if(  # noqa: PLR0913 - one argument per option
     """How fast would the job be if …? Changes apply in the order given; each option may be repeated.
 
     CRITERIA are key=value pairs separated by commas, which all must hold: kind, name, op, rank, stream, step,
-    step_index (-1 is the last), backward_of, min_us, max_us, time (1ms..2ms), category, regex, depth, activity.
+    step_index (-1 is the last), backward_of, min_us, max_us, time (1ms..2ms), category, regex, depth, activity,
+    beside (device work of this name runs on another stream).
 
     name, op, category and backward_of are globs. name= of an operator is its self time, op= all inside it, backward_of=
     what autograd ran for it; kind=untraced is Python between operators.

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.findings.bound import BOUND, BoundClaim
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN, GainClaim
 from htagraph.findings.remedy import REMEDY, RemedyClaim
+from htagraph.findings.slow_beside import SLOW_BESIDE, SlowBesideClaim
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.straggler import STRAGGLER
 from htagraph.findings.waiting import WAITING
@@ -42,6 +44,12 @@ TAKES_PLACE = (
         lambda _stage, _waiting: True,
         "ranks of a pipeline wait for the slow stage",
     ),
+    Relation(
+        SLOW_BESIDE.name,
+        GAIN.name,
+        lambda slow, gain: isinstance(slow, SlowBesideClaim) and gain.about == slow.companion,
+        "the gain without the companion holds that the work beside it is fast",
+    ),
 )
 """The special claim stands, the general claim is left out."""
 
@@ -57,6 +65,17 @@ TAKES_GAIN = (
             and gain_us(remedy) > gain_us(bound)
         ),
         "fewer transfers gain more than transfers that take no time",
+    ),
+    Relation(
+        SLOW_BESIDE.name,
+        BOUND.name,
+        lambda slow, bound: (
+            isinstance(slow, SlowBesideClaim)
+            and slow.companion_kind == ActivityKind.MEMORY
+            and bound.about == ActivityKind.MEMORY.label
+            and gain_us(slow) > gain_us(bound)
+        ),
+        "the gain without copies holds that the work beside them is fast",
     ),
 )
 """The special claim has the gain and the advice, the general claim is said without gain and advice."""

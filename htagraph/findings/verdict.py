@@ -11,6 +11,7 @@ from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
+from htagraph.findings.compute_stream import COMPUTE_STREAM
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.device_idle import DEVICE_IDLE
 from htagraph.findings.finding import Claim, Finding
@@ -20,15 +21,18 @@ from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
+from htagraph.findings.one_execution import ONE_EXECUTION
 from htagraph.findings.phrases import spoken
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.recorded import RECORDED
 from htagraph.findings.relations import gain_us, related
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
+from htagraph.findings.slow_beside import SLOW_BESIDE
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.uneven_exchange import UNEVEN_EXCHANGE
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.unknown_bound import UNKNOWN_BOUND
@@ -52,11 +56,11 @@ OF_PATH: tuple[Finding, ...] = (
     INCOMPLETE, BOUND, UNKNOWN_BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN,
 )  # fmt: skip
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
-CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
+CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_BESIDE, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
 FINDINGS: tuple[Finding, ...] = (
-    NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], WAITING, DEVICE_IDLE, RECORDED, DAMAGED, NO_DEVICE_WORK,
-    UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
+    NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], COMPUTE_STREAM, UNEVEN_EXCHANGE, WAITING, DEVICE_IDLE, RECORDED,
+    DAMAGED, NO_DEVICE_WORK, ONE_EXECUTION, UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
 )  # fmt: skip
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}

@@ -315,7 +315,7 @@ class DependencyGraph:
             **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` (glob of the
                 activity's name), ``op`` (glob of the name of anything that encloses the activity), ``rank``,
                 ``stream``, ``step``, ``step_index`` (a number or several), ``regex``, ``category``, ``time``,
-                ``min_us``, ``max_us``, ``depth``, ``activity``. None leaves a criterion out.
+                ``min_us``, ``max_us``, ``depth``, ``activity``, ``beside``. None leaves a criterion out.
 
         Raises:
             SelectionError: a kind, rank, step or activity that the graph does not have, a value of the wrong type, or

@@ -22,6 +22,7 @@ from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, Edge
 from htagraph.core.names import is_mangled, is_readable_as, readable_name
 from htagraph.core.naming import is_backward, is_gradient_ready, literal_glob, names_that
 from htagraph.graph.activities import BETWEEN
+from htagraph.graph.measures.beside import runs_beside
 from htagraph.graph.tree import inside
 
 if TYPE_CHECKING:
@@ -220,6 +221,9 @@ class Criteria(TypedDict, total=False):
     """Glob of the name of anything that encloses the activity in `DependencyGraph.tree`: operators, annotations, steps,
     Python frames, its launch; or a selection of what encloses it. Communication of host threads is inside the operator
     that asked for it. The operator is not inside itself; `name` selects it."""
+    beside: str | Selection | None
+    """Glob of the name of device work, or a selection: what runs, for at least half of its time, while this work runs
+    on another stream of its device; of a collective, on a device of any of its ranks, after the last arrival."""
     backward_of: str | Selection | None
     """Glob of the name of operators or annotations, or a selection of these: what autograd ran backward for them and
     for all inside them."""
@@ -407,6 +411,7 @@ _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
     "name": named_activities,
     "regex": _regex,
     "op": lambda graph, glob: inside(graph, named_activities(graph, glob)),
+    "beside": lambda graph, glob: runs_beside(graph, named_activities(graph, glob)),
     "backward_of": _backward_of,
     "rank": lambda graph, rank: np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank")),
     "stream": _stream,

@@ -350,8 +350,8 @@ def _whole(text: str, what: str) -> int:
 
 
 KEYS = (
-    "kind", "name", "op", "backward_of", "rank", "stream", "step", "step_index", "time", "min_us", "max_us", "category",
-    "regex", "depth", "activity", "after", "before",
+    "kind", "name", "op", "beside", "backward_of", "rank", "stream", "step", "step_index", "time", "min_us", "max_us",
+    "category", "regex", "depth", "activity", "after", "before",
 )  # fmt: skip
 """Every criterion of `DependencyGraph.select`, and the two that Python between operators has besides."""
 _NUMBERED = ("rank", "stream", "step", "depth", "activity")

@@ -181,3 +181,11 @@ def test_k17_a_cut_duration_leads_nothing(run: Run) -> None:
     table = text[text.index("What takes the most time") :]
     assert table.index("sm90_xmma_gemm") < table.index("at::native::elementwise_kernel")
     assert "≤ 47.0" in table
+
+
+def test_k18_a_collective_is_slow_beside_copies(run: Run) -> None:
+    first = first_line(printed(run, "summary", "K18"))
+    assert "beside all_gather: 11.0 ms less per step" in first
+    text = printed(run, "summary", "K18", "--full")
+    assert "all_gather takes 3.0 times as long beside Memcpy DtoH (Device -> Pinned): 15.0 ms, not 5.00 ms" in text
+    assert "1.03 ms less" not in text  # what the copies alone would gain, were the all-gather as slow without them

@@ -49,9 +49,9 @@ _MORE_PHASES = "Put torch.profiler.record_function('name') around parts of the c
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
-    what = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
+    works = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
     share = f" ({percent:.0f} % of device time)" if math.isfinite(percent) else ""
-    return f"The launch of {what} was not recorded{share}: start recording earlier to see what launched that work."
+    return f"The launch of {works} was not recorded{share}: start recording earlier to see what launched that work."
 
 
 def top_entry(
@@ -65,8 +65,12 @@ def top_entry(
     table = work if len(work) else table  # what frames or awaits work is none
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
-    outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}
-    what = "time" + " of all operators" * (row.get("kind") == ActivityKind.OP.label) if on_host else "device time"
+    outside = f"work {OUTSIDE.get(by, '')}"
+    on_host = row.get("kind") in {kind.label for kind in HOST}
+    is_operator = row.get("kind") == ActivityKind.OP.label
+    unit = "device time"
+    if on_host:
+        unit = "time of all operators" if is_operator else "time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
     several = table["ranks"].max() > 1 if "ranks" in table else True
     where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
@@ -76,7 +80,7 @@ def top_entry(
     family = "The family " if by == "family" else ""
     subject = family + (shortened(short_name(row["name"]), _LETTERS) or outside)
     return spoken(
-        f"{subject} takes the most {what}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
+        f"{subject} takes the most {unit}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
         _after_top(table, by, inputs, what_if) if is_worth
         else f"To see what bounds the job: {command_line('critical-path', inputs)}",
@@ -204,9 +208,9 @@ def phases_sentences(
     The annotation is what was asked for, None for the outermost ones; `window_us` is the time of the recording.
     """
     if not len(table):
-        what = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
+        reason = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
         return [
-            f"There are no phases: {what}. Put torch.profiler.record_function('name') around a part of the code, call "
+            f"There are no phases: {reason}. Put torch.profiler.record_function('name') around parts of the code, call "
             "prof.step() in the loop, and record with ProfilerActivity.CPU."
         ]
     phases = table.groupby("phase", sort=False)
@@ -215,23 +219,25 @@ def phases_sentences(
         return [f"There are no phases but the steps. {_MORE_PHASES}"]
     queued = (sums["kernels"] > 0) & (sums["host_us"] + sums["busy_us"] < MOST * sums["wall_us"])
     critical = command_line("critical-path", inputs)
-    own = sums if queued.all() else sums[~queued]
-    most, name = own.iloc[int(own["wall_us"].argmax())], str(own.index[int(own["wall_us"].argmax())])
+    unqueued = sums if queued.all() else sums[~queued]
+    longest_row = int(unqueued["wall_us"].argmax())
+    most = unqueued.iloc[longest_row]
+    name = str(unqueued.index[longest_row])
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
     ranks = f"over {plural(int(most['ranks']), 'rank')} " if most["ranks"] > 1 else ""
     if most["ranks"] == 1 < table["rank"].nunique():
         ranks = f"on rank {table['rank'][table['phase'] == name].iloc[0]} alone "
-    part = 100 * most["wall_us"] / most["ranks"] / window_us if window_us else 0.0
-    of_window = f" ({share_text(part)} of the recording)" if part else ""
-    is_small = annotation is None and 0 < part < 100 * LARGE_SHARE
+    percent = 100 * most["wall_us"] / most["ranks"] / window_us if window_us else 0.0
+    of_window = f" ({share_text(percent)} of the recording)" if percent else ""
+    is_small = annotation is None and 0 < percent < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):
         return [f"No phase takes the time: launched work waits behind other work of devices. To see that: {critical}"]
     if is_small:
         return [f"No phase takes much of the time: the longest is {name}{of_window}. {_MORE_PHASES}"]
-    known = table[table["tokens"] > 0]
-    if len(known):
-        tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
+    with_tokens = table[table["tokens"] > 0]
+    if len(with_tokens):
+        tokens = with_tokens.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"]:
@@ -351,11 +357,12 @@ def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> str:
 
 
 def _roof(table: pd.DataFrame) -> str:
-    known = table[table["roof_percent"].notna()]
-    if not len(known):
+    with_roof = table[table["roof_percent"].notna()]
+    if not len(with_roof):
         return "The peaks of this device are not known: give --peak-tflops and --peak-gbs."
-    lost = known["time_us"] * (1 - known["roof_percent"].clip(upper=100) / 100)
-    worst = known.iloc[int(lost.argmax())]
+    share_below_roof = 1 - with_roof["roof_percent"].clip(upper=100) / 100
+    lost = with_roof["time_us"] * share_below_roof
+    worst = with_roof.iloc[int(lost.argmax())]
     up_to, at_least = ("up to ", "at least ") if worst["at_most"] else ("", "")
     return (
         f"{worst['operator']} ({worst['shapes']}) loses the most time below the roof: it reaches {up_to}"

@@ -64,33 +64,39 @@ def idle_sentences(
         return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
     if not len(waits):
         return ["No device is idle between its first and its last kernel or copy."]
-    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
+    by_rank = devices.groupby("rank")["share_percent"].sum()
+    shares = by_rank.sort_values(ascending=False, kind="stable")
     if shares.iloc[0] < MIN_PERCENT:
         return [f"Devices hardly wait between their first and last work: {_by_share(shares)}."]
-    cause = str(waits.groupby("waited_for", sort=False)["total_us"].sum().idxmax())
+    by_cause = waits.groupby("waited_for", sort=False)["total_us"].sum()
+    cause = str(by_cause.idxmax())
     rows = _of_cause(waits, cause)
     sums = rows.groupby(["what", "before"], as_index=False, sort=False)["total_us"].sum()
     longest = sums.iloc[int(sums["total_us"].argmax())]
     name = str(longest["what"])
-    return spoken(
-        f"{_whose(waits, rows, cause)}{_inside(rows, name, str(longest['before']))}.",
-        f"Devices are idle between their first and last work: {_by_share(shares)}." if len(shares) > 1 else "",
-        _causes(waits),
-        *then(cause, name),
-        f"To see which rank waits for which: {command_line('collectives', inputs)}"
-        if cause.startswith("rank ") or cause == TRANSFER
-        else "",
-    )
+    before = str(longest["before"])
+    answer = f"{_whose(waits, rows, cause)}{_inside(rows, name, before)}."
+    of_ranks = ""
+    if len(shares) > 1:
+        of_ranks = f"Devices are idle between their first and last work: {_by_share(shares)}."
+    look = ""
+    if cause.startswith("rank ") or cause == TRANSFER:
+        command = command_line("collectives", inputs)
+        look = f"To see which rank waits for which: {command}"
+    return spoken(answer, of_ranks, _causes(waits), *then(cause, name), look)
 
 
 def _of_cause(waits: pd.DataFrame, cause: str) -> pd.DataFrame:
     """Return the rows of one cause: of a single device if most of the time is on that device, else of all devices."""
     rows = waits[waits["waited_for"] == cause]
     by_device = rows.groupby(["rank", "device"], as_index=False)["total_us"].sum()
-    most = by_device.iloc[int(by_device["total_us"].argmax())]
-    if most["total_us"] <= MOST * by_device["total_us"].sum():
+    longest = by_device.iloc[int(by_device["total_us"].argmax())]
+    total_us = by_device["total_us"].sum()
+    if longest["total_us"] <= MOST * total_us:
         return rows
-    return rows[(rows["rank"] == most["rank"]) & (rows["device"] == most["device"])]
+    is_of_rank = rows["rank"] == longest["rank"]
+    is_of_device = rows["device"] == longest["device"]
+    return rows[is_of_rank & is_of_device]
 
 
 def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
@@ -98,29 +104,37 @@ def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
     devices = len(waits[["rank", "device"]].drop_duplicates())
     is_one = len(rows[["rank", "device"]].drop_duplicates()) == 1
     time = time_text(float(rows["total_us"].sum()))
-    share = share_text(float(rows["share_percent"].sum()) / (1 if is_one else devices))
+    percent = float(rows["share_percent"].sum())
+    share = share_text(percent if is_one else percent / devices)
     if not is_one:
         whom = _SEVERAL.get(cause, cause)
-        return f"Devices wait {time} ({share} of their time, summed over {plural(devices, 'device')}) for {whom}"
+        scope = f"{share} of their time, summed over {plural(devices, 'device')}"
+        return f"Devices wait {time} ({scope}) for {whom}"
     subject = "The device waits" if devices == 1 else f"Rank {rows['rank'].iloc[0]}'s device waits"
     return f"{subject} {time} ({share} of its time) for {_ONE.get(cause, cause)}"
 
 
 def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     """Return in which call, operator or frame most of a wait was spent, with its place and its time."""
-    named = rows[(rows["what"] == name) & (rows["before"] == before)]
+    has_name = rows["what"] == name
+    named = rows[has_name & (rows["before"] == before)]
     cause = rows["waited_for"].iloc[0]
     if cause == DEVICE or not len(named) or not (name or before):
         return ""
     text = f"{shortened(short_name(name), _LETTERS)}{_place(named)}"
     ahead = f"before {shortened(short_name(before), _LETTERS)}"
-    where = f"in {text}" if name else f"in code that no event covers, {ahead}" if cause == HOST else ahead
+    place = ahead
+    if name:
+        place = f"in {text}"
+    elif cause == HOST:
+        place = f"in code that no event covers, {ahead}"
     spent = float(named["total_us"].sum())
     total = float(rows["total_us"].sum())
     times = plural(int(named["count"].sum()), "time")
     if time_text(spent) == time_text(total):
-        return f", {where} ({times})"
-    return f", {'most of it' if spent > MOST * total else 'the longest'} {where} ({times}, {time_text(spent)})"
+        return f", {place} ({times})"
+    amount = "most of it" if spent > MOST * total else "the longest"
+    return f", {amount} {place} ({times}, {time_text(spent)})"
 
 
 def _place(named: pd.DataFrame) -> str:
@@ -142,7 +156,10 @@ def _causes(waits: pd.DataFrame) -> str:
         return ""
     total = float(sums.sum())
     words = _SEVERAL | {DEVICE: "the devices' own delays between kernels"}
-    texts = [f"{share_text(100 * time / total)} for {words.get(str(cause), cause)}" for cause, time in sums.items()]
+    texts = []
+    for cause, time in sums.items():
+        reason = words.get(str(cause), cause)
+        texts.append(f"{share_text(100 * time / total)} for {reason}")
     listed = and_list(texts[:MAX_LISTED])
     return f"Of all waiting, {listed}."
 

@@ -128,9 +128,9 @@ def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
     names = waits["before"].map(short_name)
     before = ("before " + names).where(names != "", "")
     unnamed = untraced_before(names).where(waits["waited_for"] == HOST, before)
-    what = waits["what"].map(short_name).where(waits["what"] != "", unnamed)
+    spent_in = waits["what"].map(short_name).where(waits["what"] != "", unnamed)
     sums = (
-        waits.assign(what=what)
+        waits.assign(what=spent_in)
         .groupby(["waited_for", "what", "inside"], as_index=False, sort=False)
         .agg(
             ranks=("rank", "nunique"),

@@ -43,9 +43,11 @@ def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
     chosen = LINEAR
     for name in launching_most(graph, min_length, _MAX_TRIED):
         table = hg.kernel_patterns(graph, name, min_length=min_length)
-        repeated = table["kernel_us"] * (1 - 1 / table["count"])
+        share_of_repeats = 1 - 1 / table["count"]
+        repeated = table["kernel_us"] * share_of_repeats
         repeated_us = round(float(repeated.sum()), 3)
-        score = (repeated_us, -float(table["operator_us"].sum()))
+        own_us = float(table["operator_us"].sum())
+        score = (repeated_us, -own_us)
         if repeated_us > 0 and (chosen == LINEAR or score > best):
             best = score
             chosen = name
@@ -73,7 +75,13 @@ def patterns_report(
     if len(table) or not is_chosen:
         sentences = _on_patterns(graph, table, inputs, name, min_length)
     sentences += _listed(shown["pattern"].tolist())
-    return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
+    return report_on(
+        graph,
+        "patterns",
+        {"patterns": table},
+        sentences,
+        brief={"patterns": brief},
+    )
 
 
 def _listed(patterns: Sequence[str]) -> list[str]:
@@ -81,18 +89,28 @@ def _listed(patterns: Sequence[str]) -> list[str]:
     numbers: dict[str, list[str]] = {}
     for number, pattern in enumerate(patterns, 1):
         numbers.setdefault(pattern, []).append(str(number))
-    return [f"{', '.join(rows)}: {findings.pattern_text(pattern)}" for pattern, rows in numbers.items()]
+    texts = []
+    for pattern, rows in numbers.items():
+        text = findings.pattern_text(pattern)
+        texts.append(f"{', '.join(rows)}: {text}")
+    return texts
 
 
 def _on_patterns(
-    graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
+    graph: DependencyGraph,
+    table: pd.DataFrame,
+    inputs: Sequence[str],
+    operator: str,
+    min_length: int,
 ) -> list[str]:
+    """Return the answer about the patterns of an operator, or why it has none."""
     chosen = containing(graph, operator)
     if not chosen.any():
         acts = graph.activities
         codes = acts.name[np.isin(acts.kind, FRAMES)]
-        nearest = nearest_words(operator, {graph.names[code] for code in codes})
-        return [f"No operator or annotation matches {operator!r}{nearest or '.'}"]
+        names = {graph.names[code] for code in codes}
+        nearest = nearest_words(operator, names) or "."
+        return [f"No operator or annotation matches {operator!r}{nearest}"]
     if not len(table):
         alternatives = _launching(graph, min_length)
         return findings.nothing_repeats(inputs, operator, min_length, alternatives)
@@ -100,7 +118,8 @@ def _on_patterns(
     fewer = len(outermost) - int(table["count"].sum())
     shorter = findings.other_occurrences(fewer, inputs, operator)
     on_device = graph.activities.on_device
-    device_us = float(graph.activities.duration[on_device].sum()) / 1000
+    device_ns = graph.activities.duration[on_device].sum()
+    device_us = float(device_ns) / 1000
     answer = findings.patterns_sentences(table, operator, device_us)
     return [*answer, *shorter]
 
