@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import PredictedChange, gain_of, less_text
-from htagraph.findings.finding import MEASURES, Claim, Evidence, Finding, of_activities
+from htagraph.findings.finding import MEASURES, Bar, Chart, Claim, Evidence, Finding, of_activities
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
@@ -78,7 +78,15 @@ def _advice(claim: ComputeStreamClaim) -> str:
 
 def _evidence(results: Results, claim: ComputeStreamClaim) -> Evidence:
     longest = of_activities(results, claim.rows, "The longest of these collectives")
-    return Evidence(rows=longest, place=longest.first, look="the longest")
+    bars = [Bar("on streams of computation", claim.figure, place=longest.first)]
+    return Evidence(
+        Chart("Time of collectives, on the rank with most", bars, "communication"),
+        longest,
+        place=longest.first,
+        look="the longest",
+        command=("collectives",),
+        meaning=collectives_on_compute_streams,
+    )
 
 
 COMPUTE_STREAM = Finding(

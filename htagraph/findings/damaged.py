@@ -79,10 +79,11 @@ def _short(claim: DamagedClaim) -> str:
 
 def _why(claim: DamagedClaim) -> str:
     """Return of which ranks a part is missing."""
+    if claim.unread:
+        more = f" and {plural(len(claim.unread) - 1, 'other file')}" if claim.unread[1:] else ""
+        return f"a part of the job: {claim.unread[0]}{more} cannot be read"
     if claim.ranks:
         return f"all that {ranks_text(claim.ranks)} did: the recording lost a part"
-    if claim.unread:
-        return f"what is in {plural(len(claim.unread), 'file')} that cannot be read"
     return claim.same[0]
 
 

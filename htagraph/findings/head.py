@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from htagraph.findings.bound import BOUND
 from htagraph.findings.change import brief_gain
 from htagraph.findings.changes import ProposedChange
+from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import spoken
 from htagraph.findings.unexplained import UNEXPLAINED
@@ -211,7 +212,7 @@ def _is_on_unknown(finding: Finding) -> bool:
 
 
 def _unknown(sentences: Iterable[Sentence]) -> list[str]:
-    """Return the gaps of the recording in words; pauses without a reason come last."""
+    """Return the gaps of the recording in words; lost parts come first, pauses without a reason last."""
     unknown = [sentence for sentence in sentences if _is_on_unknown(sentence.finding)]
-    unknown.sort(key=lambda sentence: sentence.finding is UNEXPLAINED)
+    unknown.sort(key=lambda sentence: (sentence.finding is not DAMAGED, sentence.finding is UNEXPLAINED))
     return [text for sentence in unknown for text in spoken(sentence.finding.why(*sentence.claims))]

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from htagraph.core.arrays import marked
-from htagraph.findings.finding import ATTRIBUTES, Claim, Evidence, Finding, claims_that_are, in_short, of_activities
+from htagraph.findings.finding import (
+    ATTRIBUTES,
+    Bar,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    claims_that_are,
+    in_short,
+    of_activities,
+)
 from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import share_text, time_text
@@ -94,7 +104,19 @@ def _why(claim: OneExecutionClaim) -> str:
 
 def _evidence(results: Results, claim: OneExecutionClaim) -> Evidence:
     execution = of_activities(results, claim.rows, "The execution")
-    return Evidence(rows=execution, place=execution.first, look="the execution")
+    total_us = 100 * claim.own_us / claim.figure
+    bars = [
+        Bar("this execution", claim.own_us, place=execution.first),
+        Bar("every other one together", total_us - claim.own_us),
+    ]
+    return Evidence(
+        Chart("Own time of this name on the rank", bars, "host"),
+        execution,
+        place=execution.first,
+        look="the execution",
+        command=("critical-path",),
+        meaning=lone_executions,
+    )
 
 
 ONE_EXECUTION = Finding(

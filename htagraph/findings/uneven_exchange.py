@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import MEASURES, Claim, Evidence, Finding, of_activities
+from htagraph.findings.finding import MEASURES, Bar, Chart, Claim, Evidence, Finding, of_activities
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
@@ -68,7 +68,17 @@ def _advice(claim: UnevenExchangeClaim) -> str:
 
 def _evidence(results: Results, claim: UnevenExchangeClaim) -> Evidence:
     largest = of_activities(results, claim.rows, "The largest messages")
-    return Evidence(rows=largest, place=largest.first, look="the largest message")
+    from htagraph.queries.uneven_exchange import uneven_exchange  # most jobs do without
+
+    bars = [Bar("all-to-alls", claim.figure, place=largest.first)]
+    return Evidence(
+        Chart("Time of all-to-alls, on the rank with most", bars, "communication"),
+        largest,
+        place=largest.first,
+        look="the largest message",
+        command=("collectives",),
+        meaning=uneven_exchange,
+    )
 
 
 UNEVEN_EXCHANGE = Finding(
