@@ -13,7 +13,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.statistics import DEVIATIONS_OF_90, SEVERAL
+from htagraph.core.statistics import DEVIATIONS_OF_90, SEVERAL, STEP_SPREAD
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
@@ -34,10 +34,6 @@ __all__ = [
     "interval", "spread", "telling",
 ]  # fmt: skip
 
-_UNKNOWN_STEP_SPREAD = 0.024
-"""Relative standard deviation of a step, where fewer than three were recorded, which do not show it. Measured: with it,
-the interval holds nine of ten differences of two steps, of 13 recordings of jobs on GPUs with three to six steps (their
-median is 1.6 %). Doubled, no interval of such a recording is narrower than ± 11 %."""
 _EFFECT_SPREAD = 0.04
 """Relative standard deviation of what a change saves: what is scaled by a factor takes what else depends on it along
 (caches, allocations, Python around it). Measured on 60 pairs of recordings whose change saves or costs more than a
@@ -65,7 +61,7 @@ say so."""
 
 CONSTANTS: Final = {
     "quantile": DEVIATIONS_OF_90, "shared": SHARED, "effect_spread": _EFFECT_SPREAD,
-    "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": IntervalCause.UNKNOWN_SPREAD,
+    "unknown_step_spread": STEP_SPREAD, "unknown_spread": IntervalCause.UNKNOWN_SPREAD,
     "steps_ahead": IntervalCause.STEPS_AHEAD, "steps_differ": IntervalCause.STEPS_DIFFER,
     "under_load": _UNDER_LOAD, "slower_under_load": IntervalCause.SLOWER_UNDER_LOAD,
     "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": _VERY_WIDE,
@@ -397,7 +393,7 @@ def _of_mean(steps: Array) -> float:
         error = math.sqrt(2) * apart * float(np.std(means, ddof=1) / np.mean(means))  # of this mean and another's
         widths.append(_student(groups - 1) * error)
     if not widths:
-        return DEVIATIONS_OF_90 * math.sqrt(2) * _UNKNOWN_STEP_SPREAD  # of this step and another
+        return DEVIATIONS_OF_90 * math.sqrt(2) * STEP_SPREAD  # of this step and another
     best = min(widths)
     width = best if best < widths[0] / 2 else widths[0]
     return min(width, math.log(float(steps.max() / steps.min())))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
-from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
+from htagraph.core.statistics import CHANCE, SEVERAL, STEP_SPREAD, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part, lost_between
 from htagraph.graph.selection import IntSelector
@@ -76,10 +76,19 @@ class StepChange:
     def cannot_tell(self, limit_percent: float) -> bool:
         """Return whether the recordings do not show if steps take longer by more than a limit.
 
-        Steps then differ by more than the limit, so that even a change as large as the limit would be within noise.
+        Steps then differ by more than the limit, so that even a change as large as the limit would be within noise. Of
+        too few steps, a change tells only where it exceeds the limit by more than steps of other jobs differ.
         """
+        if not self.is_known and not self.is_incomplete:
+            return not self.is_empty and not self._is_beyond(limit_percent)
         blind = self.percent + self.plus_minus_percent > limit_percent and self.plus_minus_percent > limit_percent > 0
         return not self.is_empty and (not self.is_known or (blind and self.is_noise))
+
+    def _is_beyond(self, limit_percent: float) -> bool:
+        """Return whether the change exceeds a limit by more than single steps of other jobs differ."""
+        width = upper_quantile(CHANCE, 1e6) * math.sqrt(2) * STEP_SPREAD
+        least_ratio = (1 + self.percent / 100) * math.exp(-width)
+        return 100 * (least_ratio - 1) > limit_percent
 
     def fails(self, limit_percent: float, *, strict: bool) -> bool:
         """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded.

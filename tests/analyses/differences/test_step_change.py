@@ -87,6 +87,20 @@ def test_too_few_steps_are_said_to_tell_nothing(side: list[np.ndarray]) -> None:
     assert "too few steps" in change.text()
 
 
+def test_of_a_single_step_only_what_no_chance_explains_fails() -> None:
+    one = [np.array([100.0])]
+    far = change_of_times(one, [np.array([933.0])])
+    assert not far.cannot_tell(5.0)
+    assert far.fails(5.0, strict=False)
+    near = change_of_times(one, [np.array([112.0])])
+    assert near.cannot_tell(5.0)
+    assert not near.fails(5.0, strict=False)
+    assert near.fails(5.0, strict=True)
+    shorter = change_of_times(one, [np.array([50.0])])
+    assert not shorter.fails(5.0, strict=False)
+    assert change_of_times(one, [np.zeros(0)]).cannot_tell(5.0)  # no step at all tells nothing
+
+
 def test_the_change_is_that_of_the_steps_of_the_diff() -> None:
     graph = graph_of(DEMO)
     result = hg.diff(graph, graph, steps=[5, 6], steps_after=[6, 7])
