@@ -15,6 +15,8 @@ _RESULT = re.compile(r"(?m)^(Returns|Yields):\n(\s+)")
 _EXAMPLE = re.compile(r"(?m)^Example:$")
 _COLUMNS = "{columns}"
 """What a docstring has in the source in place of the columns of a declared table."""
+_FUNCTION = re.compile(r"ChangeForm\(lambda: (changes\.\w+\.\w+)")
+"""The function behind a change; two names may have one function."""
 _STATE = re.compile(r"\n*Args:\n    state: .*(?=\n\n|$)|    state: .*\n")
 
 
@@ -40,9 +42,10 @@ class Sentences(griffe.Extension):
         del others
         scenario = pkg["whatif.scenario.Scenario"]
         for name, member in pkg["whatif.options.Changes"].members.items():
-            if "ChangeForm(" not in str(getattr(member, "value", "")):
+            function = _FUNCTION.search(str(getattr(member, "value", "")))
+            if function is None:
                 continue
-            change = pkg[f"whatif.changes.{name}.{name}"]
+            change = pkg[f"whatif.{function[1]}"]
             text = _STATE.sub("", change.docstring.value.replace("Return the state", "Return the scenario", 1))
             parameters = griffe.Parameters(griffe.Parameter("self"), *list(change.parameters)[1:])
             method = griffe.Function(name, parameters=parameters, returns="Scenario", lineno=member.lineno)

@@ -117,7 +117,7 @@ def test_a_timeline_of_ascend_gets_no_verdict_about_a_device_that_it_does_not_na
     assert hg.load(path).ledger.lacks == {Part.MEANING}
     for words in _VERBS:
         ran: Ran = run(words[0], path, *words[1:])
-        said = ran.out.replace(str(path), "")
+        said = " ".join(ran.out.replace(str(path), "").split())
         assert ran.code == 0, (words, ran.err)
         assert not _VERDICT.search(said), (words, _VERDICT.search(said))
         assert not re.search(r"torch\.|DataLoader|autocast|with_stack|profile_memory", said), words

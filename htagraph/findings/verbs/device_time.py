@@ -49,9 +49,9 @@ _MORE_PHASES = "Put torch.profiler.record_function('name') around parts of the c
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
-    works = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
+    work = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
     share = f" ({percent:.0f} % of device time)" if math.isfinite(percent) else ""
-    return f"The launch of {works} was not recorded{share}: start recording earlier to see what launched that work."
+    return f"The launch of {work} was not recorded{share}: start recording earlier to see what launched that work."
 
 
 def top_entry(

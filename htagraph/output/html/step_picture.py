@@ -33,6 +33,7 @@ _HOST: Final = (
     ActivityKind.OP,
     ActivityKind.ANNOTATION,
     ActivityKind.PYTHON,
+    ActivityKind.RUNTIME,
 )
 """The kinds of host code."""
 
