@@ -103,7 +103,8 @@ def step_picture(results: Results, place: Place | None, href: str = "") -> Html:
         top = _PITCH * number
         marks.append(_name(track, top))
         marks += _work(results, track, window, top)
-        marks += _path(results, track, window, top)
+        has_host = _Track(track.rank, is_device=False) in tracks
+        marks += _path(results, track, window, top, has_host=has_host)
     marks += _marked(results, place, window, tracks)
     step = f"Step {window.step}" if window.step >= 0 else "The recording"
     length_ns = window.end - window.begin
@@ -181,12 +182,21 @@ def _work(results: Results, track: _Track, window: _Window, top: float) -> Itera
         yield from _bars(union(starts, ends), window, bar)
 
 
-def _path(results: Results, track: _Track, window: _Window, top: float) -> Iterator[Html]:
-    """Yield the critical path where it runs over a track, as a line below."""
+def _path(
+    results: Results,
+    track: _Track,
+    window: _Window,
+    top: float,
+    *,
+    has_host: bool,
+) -> Iterator[Html]:
+    """Yield the critical path where it runs over a track, as a line below; over a rank whose host has no track, all."""
     segments = results.path.segments
     acts = results.graph.activities
     is_of_rank = acts.rank[segments.place] == track.rank
-    is_of_track = is_of_rank & (acts.on_device[segments.place] == track.is_device)
+    is_of_track = is_of_rank
+    if has_host:
+        is_of_track = is_of_rank & (acts.on_device[segments.place] == track.is_device)
     starts = segments.start[is_of_track]
     ends = starts + segments.length[is_of_track]
     bar = _Bar(top + _BAR + 1, 2, "path")
