@@ -277,11 +277,11 @@ def brief_gain(gain: Gain) -> str:
         >>> brief_gain(Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=9000.0))
         '1.00 ms to 2.00 ms less per step'
         >>> brief_gain(Gain(3000.0, 0.0, 3000.0, steps=0, makespan_us=9000.0))
-        'up to 3.00 ms less (33 % of the recording)'
+        'up to 3.00 ms less (33 % of the job)'
     """
     least_us = per_step(gain.low_us, gain.steps)
     most_us = per_step(gain.high_us, gain.steps)
-    less, whole = ("less per step", "") if gain.scope == "step" else ("less", " of the recording")
+    less, whole = ("less per step", "") if gain.scope == "step" else ("less", " of the job")
     if not is_sure(gain):
         percent = 100 * gain.high_us / gain.makespan_us if gain.makespan_us else 0.0
         return f"up to {time_text(most_us)} {less} ({share_text(percent)}{whole})"

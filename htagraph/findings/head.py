@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from htagraph.findings.bound import BOUND
-from htagraph.findings.change import brief_gain
 from htagraph.findings.changes import ProposedChange
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.finding import Claim, Finding
@@ -113,7 +112,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
     head = _with_reasons(head, reasons[1:])
-    next_texts = _texts_of(changes[1]) if len(changes) > 1 else []
+    next_texts = _next_text(changes[1]) if len(changes) > 1 else []
     head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
     return _longest_that_fits(head, [replace(head, recording=recording)])
 
@@ -157,12 +156,14 @@ def _advised(sentences: Iterable[Sentence]) -> str:
     return ""
 
 
-def _texts_of(change: ProposedChange) -> list[str]:
-    """Return the texts of the next change, the longest first: the first sentence of its advice, and its gain."""
+def _next_text(change: ProposedChange) -> list[str]:
+    """Return the first sentence of the advice of the next change, or its name; none for no change.
+
+    The gain is left out: alone, it holds time that the first change takes away, too.
+    """
     advice = _SENTENCE_END.split(change.action)[0]
-    gain = f"{change.change.title}: {brief_gain(change.change.gain)}." if change.change else ""
-    whole = " ".join(spoken(advice, gain))
-    return spoken(whole, advice, gain)
+    title = f"{change.change.title}." if change.change else ""
+    return spoken(advice or title)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

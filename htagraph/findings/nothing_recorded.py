@@ -13,7 +13,11 @@ def _when(results: Results) -> list[Claim]:
     return [] if takes_time else [Claim("nothing_recorded", "", float(len(results.busy)), "count")]
 
 
-NOTHING_RECORDED = Finding("nothing_recorded", when=_when, short=lambda claim:
-    "All durations are 0, so nothing is known of what takes time. Did the program that wrote the files lose them?"
-    if claim.figure else "No work was recorded on any rank. Was the profiler active during a step?",
-)  # fmt: skip
+def _short(claim: Claim) -> str:
+    if claim.figure:
+        unknown = "All durations are 0, so nothing is known of what takes time."
+        return f"{unknown} Did the program that wrote the files lose them?"
+    return "No work was recorded on any rank. Was the profiler active during a step?"
+
+
+NOTHING_RECORDED = Finding("nothing_recorded", when=_when, short=_short, why=_short)

@@ -122,7 +122,7 @@ class BestChanges:
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
         together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
-        scope = "" if self.per_step else " of the whole recording"
+        scope = "" if self.per_step else " of the job"
         saved = f"{time_text(self.saved_us)}{unit} ({share}{scope}; 90 %: {low} to {high})"
         what = f"{'Apart from start-up, ' * self.without_start_up}{count}{together} {verb} {saved}"
         lines = [f"{what}: {names}."]

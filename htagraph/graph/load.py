@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
@@ -63,22 +64,22 @@ clocks of hosts differ by less. Doubled, runs that follow each other within 20 s
 
 @overload
 def load(
-    path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
+    path: TracePaths, ranks: Sequence[int] | int | None = None, steps: Sequence[int] | int | None = None,
     progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
     engine: None = None, captures: TracePaths | None = None,
 ) -> DependencyGraph: ...  # fmt: skip
 @overload
 def load(
-    path: TracePaths, ranks: Sequence[int] | None = None, steps: Sequence[int] | None = None,
+    path: TracePaths, ranks: Sequence[int] | int | None = None, steps: Sequence[int] | int | None = None,
     progress: Progress | None = None, *, on_error: Literal["raise", "skip"] = "raise", naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False, time: Window | None = None, python: bool | None = None,
     engine: object, captures: None = None,
 ) -> DistributedJob: ...  # fmt: skip
 def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
-    ranks: Sequence[int] | None = None,
-    steps: Sequence[int] | None = None,
+    ranks: Sequence[int] | int | None = None,
+    steps: Sequence[int] | int | None = None,
     progress: Progress | None = None,
     *,
     on_error: Literal["raise", "skip"] = "raise",
@@ -146,7 +147,8 @@ def load(  # noqa: PLR0913 - one argument per choice
     if on_error not in ("raise", "skip"):
         msg = f"on_error is 'raise' or 'skip', not {on_error!r}"
         raise ValueError(msg)
-    ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
+    ranks = _numbers("ranks", ranks)
+    steps = _numbers("steps", steps)
     time = _checked(time)
     if engine is not None:
         from htagraph.cluster.job import load_on
@@ -338,6 +340,19 @@ def _surveyed(
         return error
     except MemoryError:
         return _too_large(file.path)
+
+
+def _numbers(name: str, value: Sequence[int] | int | None) -> list[int] | None:
+    """Return numbers of ranks or steps as a list; a single number is a list of one, and a text is refused."""
+    if value is None:
+        return None
+    if isinstance(value, int):
+        return [value]
+    numbers = [] if isinstance(value, str) else list(value)
+    if isinstance(value, str) or not all(isinstance(number, Integral) for number in numbers):
+        msg = f"{name}={value!r}: give whole numbers, such as {name}=[0, 1]"
+        raise ValueError(msg)
+    return numbers
 
 
 def _checked(time: Window | None) -> Window | None:

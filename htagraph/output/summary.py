@@ -13,6 +13,7 @@ from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
+from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table
 from htagraph.findings.changes import ProposedChanges, changes_of
 from htagraph.findings.device_idle import device_use
@@ -261,6 +262,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> sorted(summary.tables)[:3]
         ['clocks', 'critical_path', 'gaps']
     """
+    check_type(graph, DependencyGraph, "htagraph.summarize takes a graph: htagraph.load(paths)")
     results = Results(graph)
     results.opportunities = opportunities(results.warm_graph, top=results.wide * _OPPORTUNITIES_PER_KERNEL * top)
     return summary_of(results, top=top)

@@ -16,6 +16,7 @@ import htagraph as hg
 from htagraph.core.errors import RankError, SelectionError, TraceError
 from htagraph.core.kinds import ActivityKind
 from tests.damage import BASE_NS, END, document, header, healthy, kineto_text, op, written
+from tests.reach import DATA
 
 load_module: Any = import_module("htagraph.graph.load")
 
@@ -354,3 +355,14 @@ def test_a_cached_graph_is_that_of_the_same_choice(tmp_path: Path, monkeypatch: 
             cached = hg.load(tmp_path / "job", cache=tmp_path / "cache", **choice)
             assert recorded(cached) == recorded(hg.load(tmp_path / "job", **choice))
     assert len(list((tmp_path / "cache").rglob("*.htagraph"))) == len(choices)
+
+
+def test_a_single_number_of_a_rank_or_a_step_is_a_list_of_one() -> None:
+    assert hg.load(DATA / "demo", ranks=2).ranks == (2,)
+    assert hg.load(DATA / "demo", ranks=0, steps=6).steps == (6,)
+
+
+@pytest.mark.parametrize("chosen", [{"steps": "6"}, {"steps": ["6"]}, {"ranks": "1"}])
+def test_texts_are_no_numbers_of_ranks_or_steps(chosen: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="give whole numbers, such as"):
+        hg.load(DATA / "demo", **chosen)

@@ -77,10 +77,15 @@ def test_another_run_passes_without_any_limit(jobs: Path) -> None:
     assert assert_no_slower(jobs / "before", jobs / "again").is_noise
 
 
-def test_two_steps_fail_only_if_strict(jobs: Path) -> None:
-    assert not assert_no_slower(jobs / "before", jobs / "after", steps=[5, 6]).is_known
+def test_two_steps_that_differ_as_steps_of_other_jobs_fail_only_if_strict(jobs: Path) -> None:
+    assert not assert_no_slower(jobs / "before", jobs / "before", steps=[5, 6]).is_known
     with pytest.raises(AssertionError, match="too few steps"):
-        assert_no_slower(jobs / "before", jobs / "after", steps=[5, 6], strict=True)
+        assert_no_slower(jobs / "before", jobs / "before", steps=[5, 6], strict=True)
+
+
+def test_two_steps_that_differ_more_than_steps_of_other_jobs_fail(jobs: Path) -> None:
+    with pytest.raises(AssertionError, match="more than steps of other jobs differ"):
+        assert_no_slower(jobs / "before", jobs / "after", steps=[5, 6])
 
 
 def test_the_example_of_the_page_compares_two_recordings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,8 @@ class StepChange:
             return "nothing was recorded in one of the jobs"
         if self.is_incomplete:
             return "not known: one of the recordings is incomplete"
+        if not self.is_known and self._is_beyond(0.0):
+            return f"{self.percent:+.1f} %, more than steps of other jobs differ"
         if not self.is_known:
             return f"{self.percent:+.1f} %; too few steps to tell from noise"
         return f"{self.interval()}, within noise" if self.is_noise else self.interval()

@@ -10,7 +10,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +78,7 @@ def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Fig
     pixels += 24 * (layout.get("legend", {}).get("orientation") == "h")  # a legend of one line
     height = layout.pop("height", Sizes.height)
     margin = {"l": 60, "r": 24, "b": 56, "t": pixels} | layout.pop("margin", {})
-    figure = Figure(list(traces), {"template": _whole_template(), "title": title})
+    figure = Figure(list(traces)).update_layout(template=_template(), title=title)
     return figure.update_layout(height=height + pixels, margin=margin, **layout)
 
 
@@ -107,14 +106,6 @@ def nothing(finding: str, about: str = "") -> Figure:
     """Return a figure that says that there is nothing to draw, and why."""
     figure = drawn([], finding, about, height=120, xaxis_visible=False, yaxis_visible=False)
     return figure.add_annotation(text="Nothing to draw.", showarrow=False, xref="paper", yref="paper", x=0, y=1)
-
-
-@cache
-def _whole_template() -> Any:  # noqa: ANN401 - plotly's
-    """Return the usual template of plotly joined with the template of the package, once: joining takes 30 ms."""
-    from plotly.graph_objects import Figure
-
-    return Figure().update_layout(template=_template()).layout.template
 
 
 def _template() -> dict[str, Any]:
