@@ -262,7 +262,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> sorted(summary.tables)[:3]
         ['clocks', 'critical_path', 'gaps']
     """
-    check_type(graph, DependencyGraph, "htagraph.summarize takes a graph: htagraph.load(paths)")
+    check_type(graph, DependencyGraph, "htagraph.summarize takes a graph (of a job on workers: job.load([0, 1]))")
     results = Results(graph)
     results.opportunities = opportunities(results.warm_graph, top=results.wide * _OPPORTUNITIES_PER_KERNEL * top)
     return summary_of(results, top=top)
