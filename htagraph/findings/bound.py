@@ -331,7 +331,11 @@ def _why(claim: BoundClaim) -> str:
         where = f", on rank {rank}" if percent >= 100 - MIN_PERCENT else ""
     kernel = claim.first_kernel
     largest = f"; the largest kernel is {in_short(kernel.name)}" if kernel else ""
-    start = "Apart from start-up, bound" if claim.is_started else "Bound"
+    start = "Bound"
+    if claim.is_started:
+        start = "Apart from start-up, bound"
+    elif claim.late and not claim.has_several_ranks:
+        start = "Apart from earlier work, bound"
     return f"{start} by {word}: {share_text(claim.figure)} of the critical path{where}{largest}."
 
 

@@ -206,7 +206,10 @@ def device_use(results: Results) -> str:
     if results.usual:
         return text
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
-    text += " apart from start-up" if len(results.graph.start_up) else ""
+    if len(results.graph.start_up):
+        text += " apart from start-up"
+    elif not len(results.graph.step_spans):
+        text += " from first to last work"
     return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 

@@ -124,20 +124,24 @@ class BestChanges:
         together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
         scope = "" if self.per_step else " of the job"
         saved = f"{time_text(self.saved_us)}{unit} ({share}{scope}; 90 %: {low} to {high})"
-        what = f"{'Apart from start-up, ' * self.without_start_up}{count}{together} {verb} {saved}"
-        lines = [f"{what}: {names}."]
+        answer = f"{'Apart from start-up, ' * self.without_start_up}{count}{together} {verb} {saved}"
+        lines = [f"{answer}: {names}."]
         if self.how != "optimal":
             lines.append(f"Among the {self.among} compared, this is {self.how}.")
         elif self.among > len(rows):
             lines.append(self._beyond(count if together else "change", verb))
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
-            why = "they free the same time" if alone > self.saved_us else "what one frees, another one hid"
-            lines.append(f"Each alone, they save {time_text(alone)} in all: in part {why}.")
+            reason = "some of them free time that another change hid"
+            if alone > self.saved_us:
+                reason = "some of them free the same time"
+            lines.append(f"The gains of each change alone add up to {time_text(alone)}: {reason}.")
         lines += [*self._without_change(), *_doubt(self.outcome)]
         command = command_line("what-if", inputs, *self.options)
         if COUNTS_ONCE in self.outcome.state.notes:
-            lines.append("A time that several of these shorten counts once; the command shortens it more than once.")
+            lines.append(
+                "Several of these shorten the same time. It is shortened once here, and by each of them in the command."
+            )
         return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
 
     def _beyond(self, count: str, verb: str) -> str:
@@ -145,19 +149,19 @@ class BestChanges:
         if not 0 < self.among_known < self.among:
             return f"No other {count} of the {self.among} compared {verb} more."
         if all(row.is_known for row in self.proposed):
-            known = f"{self.among_known} for which a way is known"
-            rest = "faster code was not put in their place"
+            with_way = f"{self.among_known} for which a way is known"
+            left_out = "code that would have to be faster was not compared with them"
             if len(self.proposed) == self.among_known:
-                return f"These are all {known}; {rest}."
-            return f"No other {count} of the {known} {verb} more; {rest}."
-        return f"Changes for which a way is known stand first; no other code of the {self.among} adds more."
+                return f"These are all {with_way}; {left_out}."
+            return f"No other {count} of the {with_way} {verb} more; {left_out}."
+        return f"Changes with a known way come first. Of the {self.among} compared, no other one adds more."
 
     def _without_change(self) -> list[str]:
         """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
         lines = []
         if self.left_out:
-            each = zip(self.left_out, self.left_out_us, strict=True)
-            names = and_list([f"{name} ({time_text(us)} alone)" for name, us in each])
+            gains = zip(self.left_out, self.left_out_us, strict=True)
+            names = and_list([f"{name} ({time_text(us)} alone)" for name, us in gains])
             more = ", which saves more than these together" * (not self.is_best)
             lines.append(f"Not compared, as transfers share links then: {names}{more}.")
         if self.unknown_us:

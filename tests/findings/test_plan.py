@@ -20,7 +20,7 @@ def test_a_plan_says_what_its_changes_save() -> None:
     said = plan.sentences(["data/demo"])
     assert said[0].startswith("3 changes together save 3.33 ms per step (38 %; 90 %: ")
     assert "no waiting for the device in aten::item, 1.27 ms more" in said[0]
-    assert said[1].startswith("Changes for which a way is known stand first; ")
+    assert said[1].startswith("Changes with a known way come first. ")
     assert said[-1].startswith("To predict it: ")
     assert plan.interval_us[0] <= plan.saved_us <= plan.interval_us[1]
 
@@ -101,9 +101,7 @@ def test_a_plan_claims_no_more_than_was_compared() -> None:
     plan = hg.plan(graph_of(DATA / "demo"))
     known = [row for row in plan.proposed if row.is_known]
     assert 0 < len(known) < len(plan.proposed)
-    assert any(
-        sentence.startswith("Changes for which a way is known stand first") for sentence in plan.sentences(["x"])
-    )
+    assert any(sentence.startswith("Changes with a known way come first") for sentence in plan.sentences(["x"]))
     several = replace(plan, proposed=tuple(known), among_known=len(known))
     assert any(f"These are all {len(known)} for which a way is known" in text for text in several.sentences(["x"]))
     fewer = replace(several, among_known=len(known) + 1)

@@ -361,14 +361,15 @@ def _head(results: PageResults) -> Html:
 
 
 def _place_of(results: PageResults, first: ProposedChange | None) -> Place | None:
-    """Return where the cause of the first change is in the timeline; without one, where the first finding is."""
-    places = list[Place]()
-    for finding, claims in stated(results.summary.claims):
-        is_first = first is None or (finding.name == first.finding and claims[0].about == first.about)
-        if is_first:
-            place = evidence_of(results, finding, claims).place
-            places += [place] if place else []
-    return next(iter(places), None)
+    """Return where the cause of the first change is in the timeline; without one, the first place of a finding."""
+    sentences = stated(results.summary.claims)
+    if first is not None:
+        sentences.sort(key=lambda sentence: sentence.finding.name != first.finding)
+    for finding, claims in sentences:
+        place = evidence_of(results, finding, claims).place
+        if place and place.activity >= 0:
+            return place
+    return None
 
 
 def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Evidence:
