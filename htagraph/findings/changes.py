@@ -1,7 +1,7 @@
 """The one list of changes that findings propose, each with its gain; the largest sure gain comes first.
 
-`htagraph summary` begins with the head of this list, `htagraph opportunities` shows the list, `htagraph plan` chooses
-among its changes, and the page begins with its head.
+`htagraph summary` begins with the head of this list, `htagraph plan` shows the list and chooses among its changes, and
+the page begins with its head.
 """
 
 from __future__ import annotations
