@@ -85,3 +85,12 @@ def test_the_head_does_not_depend_on_who_asks() -> None:
         plan_of(results, 1).proposed[0],
     ]
     assert len(set(heads)) == 1
+
+
+def test_the_list_is_printed_with_a_line_per_change_and_its_gain() -> None:
+    found = hg.changes(graph_of(DATASETS[0]))
+    lines = str(found).splitlines()
+    assert len(lines) == len(found)
+    assert [line.partition(". ")[0] for line in lines] == [str(number) for number in range(1, len(found) + 1)]
+    assert all("Change(" not in line for line in lines)
+    assert str(ranked([])) == "No change is known to gain anything."
