@@ -77,7 +77,7 @@ def schema(command: str | None = None, output: str | None = None) -> None:
     """
     from htagraph.output.schema import COMMANDS, json_schema
 
-    if command in FORMER:
+    if command is not None and command in FORMER:
         command = FORMER[command][0]
     if command is not None and command not in COMMANDS:
         msg = f"{command!r} prints no JSON: choose from {', '.join(COMMANDS)}{nearest_words(command, COMMANDS)}"
