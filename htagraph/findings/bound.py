@@ -78,7 +78,7 @@ _GONE = {
 }
 """What a job is without a cause that can be gone altogether; all else takes some time in any case."""
 _GONE_SOURCE = "a source that the job never waits for"
-"""What a job is without waits for another process or thread, which is no data loader."""
+"""The job without waits for another process or thread, which is no data loader."""
 _WITHOUT = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
 """The job without its cause, in words, by cause; every other cause is an "it"."""
 _CEILINGS = ("communication",)
@@ -294,7 +294,7 @@ def _short(claim: BoundClaim) -> str:
     said = _own(claim) if claim.late is None else (*_own(claim), "head")  # which has a sentence
     shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
-    others = [f"{_called(claim, each)} {share:.0f} %" for each, share in shares]
+    others = [f"{_called(claim, category)} {share:.0f} %" for category, share in shares]
     word = "host time" if is_unrecorded(claim) else _called(claim, claim.about)
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
@@ -313,7 +313,7 @@ def _short(claim: BoundClaim) -> str:
 
 
 def _called(claim: BoundClaim, category: str) -> str:
-    """Return a category in words: a wait for no data loader, or for ranks that are unknown, is called what it is."""
+    """Return a category in words: a wait for no data loader, or for ranks that are unknown, has a name of its own."""
     if category == "data_loading" and claim.source:
         return f"waiting for another process or thread in {claim.source}"
     if category == "communication" and claim.absent:

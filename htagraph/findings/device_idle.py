@@ -69,9 +69,9 @@ class _LateHost(NamedTuple):
     """Why the host is late, in words."""
 
     does: str = ""
-    """What the host does, as a verb with its object; empty where `note` says why."""
+    """The verb with its object; empty where `note` says why."""
     note: str = ""
-    """What a colon leads to."""
+    """The words behind a colon."""
     advice: str = ""
 
 
