@@ -37,7 +37,7 @@ _CAUSES: dict[LateFor, tuple[str, str]] = {
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
 }  # fmt: skip
-"""Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
+"""Why a rank is late, by the cause that is the largest part of it, and what to compare."""
 
 _FREES: dict[Cause, str] = {
     "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
@@ -65,7 +65,8 @@ def _when(results: Results) -> list[StragglerClaim]:
     if slow.straggler is None or not are_waits_known(results):
         return []
     ranks = slow.to_frame()
-    row = ranks[ranks["rank"] == slow.straggler].iloc[0]
+    is_straggler = ranks["rank"] == slow.straggler
+    row = ranks[is_straggler].iloc[0]
     charged: Cause = row["cause"]
     cause: LateFor = charged
     if charged == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
@@ -96,7 +97,8 @@ def _when(results: Results) -> list[StragglerClaim]:
 
 
 def _words(claim: StragglerClaim) -> str:
-    cause, name = claim.cause, claim.cause_name
+    cause = claim.cause
+    name = claim.cause_name
     activity = f", mainly {in_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.total_us)} in "

@@ -56,7 +56,7 @@ Cause: TypeAlias = Literal[
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
 its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged;
 ``other_work``: launched work waited, probably for work that was not recorded; ``outside``: it waited for something that
-was not recorded, such as another process."""
+was not recorded."""
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 """All causes; elsewhere a cause is its place here."""
 _NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS, _OTHER_WORK, _OUTSIDE = (

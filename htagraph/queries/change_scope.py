@@ -151,7 +151,7 @@ def _refuse_parts_of_paths(criteria: dict[str, Any]) -> None:
     """Refuse what a critical path calls its waits and pauses where activities are selected."""
     for key, words in (("kind", kinds_of(criteria)), ("category", {criteria.get("category")})):
         for word in words & _WAITS_OF_PATHS:
-            instead = _LEFT_OUT_BY.get(word, "")
+            instead = _LEFT_OUT_BY.get(str(word), "")
             msg = f"{key}={word!r}: no activity has it, as it is what critical paths call a wait{instead}"
             raise SelectionError(msg)
 

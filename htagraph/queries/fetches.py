@@ -1,4 +1,4 @@
-"""Waits for what is made elsewhere: by a data loader, or by something outside of the recording."""
+"""Waits for data that are made elsewhere: by a data loader, or by something outside of the recording."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ PAUSES = Table(
 )
 LateReason: TypeAlias = Literal["loader", "source", "ranks", "pauses", "launches", "few"]
 """What the host does while its device waits: it waits for its data loader; for a source of data outside of the
-recording, such as another process; for other ranks or for transfers; it is busy
+recording; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things; or on few."""
 LATE_REASONS: Final[tuple[LateReason, ...]] = get_args(LateReason)
 """All reasons."""

@@ -115,7 +115,7 @@ class State:
     head: npt.NDArray[np.int64]
     """The moment of each vertex that has no in-edges, ns on the common clock."""
     notes: tuple[str, ...] = ()
-    """What to know about the result, such as that it is an extrapolation."""
+    """Remarks on the result, for example that it is an extrapolation."""
     jitter: tuple[Jitter, ...] = ()
     """Noise to draw; empty unless `jitter` was asked for."""
     unblocked: tuple[npt.NDArray[np.int64], ...] = ()
@@ -315,9 +315,11 @@ def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
     """Return the state with some time multiplied, by one factor or by one per edge and then per gap."""
     factors = np.asarray(factor, np.float64)
     for_edges, for_gaps = (factors, factors) if not factors.ndim else np.split(factors, [len(time.edges)])
-    lag, gap = state.lag, state.gap  # what stays as it is needs no copy
+    lag = state.lag  # unchanged parts need no copy
+    gap = state.gap
     if len(time.edges):
-        lag, now = lag.copy(), lag[time.edges]
+        now = lag[time.edges]
+        lag = lag.copy()
         lag[time.edges] = time.fixed + _times(now - time.fixed, for_edges)
     if len(time.gaps):
         gap = gap.copy()
@@ -360,7 +362,8 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
 
     A vertex needs an in-edge, because its moment depends on nothing else: where all would go, they stay with lag 0.
     """
-    graph, target = state.graph, state.graph.edges.target
+    graph = state.graph
+    target = graph.edges.target
     rows = np.flatnonzero(dropped)
     others = edges_into(graph, distinct(target[rows], graph.vertex_count))
     others = others[~dropped[others] & (state.lag[others] > NEVER)]

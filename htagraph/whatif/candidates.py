@@ -286,7 +286,7 @@ _SPECIAL: tuple[tuple[str, dict[str, str] | None, Callable[[State], OwnTime]], .
 
 
 def _rank_time(state: State, criteria: dict[str, Any]) -> OwnTime:
-    """Return the own time of a rank: its work, and the time of what it waits for outside of the recording."""
+    """Return the own time of a rank: its work, and the time of its waits for something outside of the recording."""
     graph = state.graph
     waits = of_kind(graph, EdgeKind.OUTSIDE)
     limits = bool((graph.activities.rank[graph.edges.target[waits] >> 1] == criteria["rank"]).any())

@@ -26,7 +26,7 @@ class OwnWork:
     where: OwnTime
     """Edges, then gaps."""
     time: Array
-    """Own time of each edge and gap, ns; of what was made elsewhere, such as a batch of workers, how long that took.
+    """Own time of each edge and gap, ns; of a batch that was made elsewhere, how long that took.
 
     Time between operators that may be a wait for communication of its rank is none."""
     shown: Array

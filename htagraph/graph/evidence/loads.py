@@ -49,19 +49,47 @@ def loads(job: RecordedJob) -> Loads:
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]]
     lag = lasts.copy()
     by_loader: list[Edges] = []
-    for batch in _longest(job, region, lasts, of_workers):
-        waited, edges = paces(job, target[batch], lasts[batch], region[batch], Confidence.NAMED)
-        lag[batch[waited]] = np.minimum(fetch_ns(lasts[batch], waited), lasts[batch[waited]])
+    for batches in _longest(job, region, lasts, of_workers):
+        waited, edges = paces(
+            job,
+            target[batches],
+            lasts[batches],
+            region[batches],
+            Confidence.NAMED,
+        )
+        late = batches[waited]
+        ready_ns = fetch_ns(lasts[batches], waited)
+        lag[late] = np.minimum(ready_ns, lasts[late])
         by_loader.append(edges)
-    stretches = Edges.of(source, target, lag, EdgeKind.DATALOADER, Provenance.OBSERVED, activity=region)
-    return Loads(stretches, Edges.concatenate([stretches.take(rows[:0]), *by_loader]))
+    stretches = Edges.of(
+        source,
+        target,
+        lag,
+        EdgeKind.DATALOADER,
+        Provenance.OBSERVED,
+        activity=region,
+    )
+    no_edges = stretches.take(rows[:0])
+    return Loads(
+        stretches,
+        Edges.concatenate([no_edges, *by_loader]),
+    )
 
 
 def _longest(job: RecordedJob, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
     """Return for each loader, known by thread and name, the longest stretch of each of its batches, by time."""
     acts = job.activities
     rows = np.flatnonzero(eligible)
-    rows = rows[np.lexsort((-lasts[rows], region[rows]))]
-    rows = rows[np.unique(region[rows], return_index=True)[1]]
-    rows = rows[np.lexsort((acts.start[region[rows]], acts.lane[region[rows]]))]
-    return [rows[of_loader] for of_loader in grouped(mixed(acts.lane[region[rows]], acts.name[region[rows]]))]
+    by_region = np.lexsort((-lasts[rows], region[rows]))
+    rows = rows[by_region]
+    _, longest = np.unique(
+        region[rows],
+        return_index=True,
+    )
+    rows = rows[longest]
+    batch = region[rows]
+    by_time = np.lexsort((acts.start[batch], acts.lane[batch]))
+    rows = rows[by_time]
+    batch = batch[by_time]
+    loader = mixed(acts.lane[batch], acts.name[batch])
+    return [rows[of_loader] for of_loader in grouped(loader)]

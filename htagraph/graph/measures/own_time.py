@@ -34,8 +34,8 @@ __all__ = [
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
     """Return what `graph.own_time` is: the time on the edges that run inside each activity, ns."""
-    own = of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0)
-    own = np.flatnonzero(own)
+    is_own = of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0)
+    own = np.flatnonzero(is_own)
     total = np.zeros(len(acts), np.int64)
     np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
     return total

@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Source(NamedTuple):
+class _ReadySource(NamedTuple):
     """A source of data that is always ready."""
 
     option: str
@@ -46,8 +46,8 @@ class _Source(NamedTuple):
 
 
 _SOURCES: Final = {
-    LOADER: _Source("--free-dataloader", "a data loader that is never late"),
-    OUTSIDE: _Source("--free-outside", "an answer that is always ready"),
+    LOADER: _ReadySource("--free-dataloader", "a data loader that is never late"),
+    OUTSIDE: _ReadySource("--free-outside", "an answer that is always ready"),
 }
 """The source without which a device does not wait, by the cause of waits."""
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]

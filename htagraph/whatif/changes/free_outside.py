@@ -17,7 +17,7 @@ def free_outside(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - r
     that no longer pause may be slower than recorded.
 
     Args:
-        **criteria: ``rank=`` and ``step=``; all of them by default.
+        **criteria: ``rank=`` and ``step=``; without these, the whole job.
 
     Raises:
         SelectionError: no wait for something outside of the recording is in the graph.
