@@ -37,7 +37,7 @@ _CAUSES: dict[LateFor, tuple[str, str]] = {
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
 }  # fmt: skip
-"""Why a rank is late, by the cause that is the largest part of it, and what to compare."""
+"""Why a rank is late, by the cause that is the largest part of it, and properties to compare."""
 
 _FREES: dict[Cause, str] = {
     "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
