@@ -45,7 +45,7 @@ class CategoriesClaim(Claim):
     shifts: tuple[Shift, ...]
     """The changes, the largest first."""
     source: str
-    """The region in which the job waits for a process that is no data loader; empty for none."""
+    """The region in which the job waits for a process that was not recorded; empty for none."""
     span: str
     """The span of the times: ``step`` or ``job``."""
 
@@ -100,7 +100,7 @@ def _exposed(pair: JobPair, key: str, us: float) -> Literal["", "more", "less"]:
 
 
 def _short(claim: CategoriesClaim) -> str:
-    words = CATEGORY_WORDS | ({"data_loading": f"waits in {claim.source}"} if claim.source else {})
+    words = CATEGORY_WORDS | ({"outside": f"waits in {claim.source}"} if claim.source else {})
     texts = []
     for shift in claim.shifts:
         exposed = f" (not {shift.exposed} work, but {shift.exposed} of it on the path)" if shift.exposed else ""
