@@ -190,9 +190,9 @@ class Verbs(TyperGroup):
         self.commands = _Commands(dict.fromkeys(VERBS))
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override] # noqa: ANN401
-        """Return the verb that words ask for, by its name or its former name, and the words behind it."""
-        name, *others = args
-        return super().resolve_command(ctx, [*FORMER.get(name, (name,)), *others])
+        """Return a verb by its name or its former name, and the words behind it."""
+        name, *words = args
+        return super().resolve_command(ctx, [*FORMER.get(name, (name,)), *words])
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
         """Return their names in the groups of the help, the main one first."""

@@ -14,8 +14,8 @@ from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
-from htagraph.core.kinds import COMMUNICATION, Category, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
+from htagraph.core.kinds import COMMUNICATION, Category, GapKind, of_kinds
+from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, likely, per_step, scenario_of
 from htagraph.findings.finding import (
@@ -40,6 +40,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
+from htagraph.queries.fetches import outside_waits
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Batches, Bound
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
@@ -73,12 +74,11 @@ _ADVICE = {
 """The advice for a cause that needs no other facts of the job."""
 _GONE = {
     "data_loading": "a loader that the job never waits for",
+    "outside": "a source that the job never waits for",
     "communication": "a network that takes no time",
     "other_work": "a device without other work",
 }
 """What a job is without a cause that can be gone altogether; all else takes some time in any case."""
-_GONE_SOURCE = "a source that the job never waits for"
-"""What a job is without waits for another process or thread, which is no data loader."""
 _WITHOUT = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
 """The job without its cause, in words, by cause; every other cause is an "it"."""
 _CEILINGS = ("communication",)
@@ -214,7 +214,7 @@ def _change(claim: BoundClaim) -> PredictedChange | None:
     cause, gain = claim.about, claim.gain
     if gain is None or gain.value_us <= 0 or cause not in _GONE or claim.absent:
         return None
-    name = _GONE_SOURCE if claim.source and cause == "data_loading" else _GONE[cause]
+    name = _GONE[cause]
     if cause in _CEILINGS:
         gain = replace(gain, low_us=0.0, high_us=gain.value_us)
     return PredictedChange(name, tuple(FREE[cause][1].split()), gain)
@@ -269,6 +269,8 @@ def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
     scenario = what_if(graph).scale(factor=0.0, rank=rank)
     with suppress(SelectionError):  # it waits for no loader
         scenario = scenario.free_dataloader(rank=rank)
+    with suppress(SelectionError):  # it waits for nothing outside
+        scenario = scenario.free_outside(rank=rank)
     outcome = scenario.run()
     return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
@@ -283,18 +285,16 @@ def _absent(graph: DependencyGraph) -> Absent:
 
 def source_of(graph: DependencyGraph) -> str:
     """Return the region in which the job waits for a process that was not recorded and is no data loader, else ""."""
-    edges = graph.edges
-    owner = edges.activity[(edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)]
+    owner = graph.edges.activity[outside_waits(graph)]
     names = graph.activities.name[owner[owner >= 0]]
-    most = graph.names[int(np.bincount(names).argmax())] if len(names) else ""
-    return "" if is_data_loader(most) else stable_name(most)
+    return stable_name(graph.names[int(np.bincount(names).argmax())]) if len(names) else ""
 
 
 def _short(claim: BoundClaim) -> str:
     said = _own(claim) if claim.late is None else (*_own(claim), "head")  # which has a sentence
     shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
-    others = [f"{_called(claim, each)} {share:.0f} %" for each, share in shares]
+    others = [f"{_called(claim, category)} {share:.0f} %" for category, share in shares]
     word = "host time" if is_unrecorded(claim) else _called(claim, claim.about)
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
@@ -308,14 +308,14 @@ def _short(claim: BoundClaim) -> str:
     if claim.by_workers:
         batches = claim.batches
         text += f". It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps"
-    pace = " What it waits for sets the pace." if claim.source and claim.about == "data_loading" else ""
+    pace = " What it waits for sets the pace." if claim.source and claim.about == "outside" else ""
     return f"{text}.{_late(claim)}{pace}"
 
 
 def _called(claim: BoundClaim, category: str) -> str:
-    """Return a category in words: a wait for no data loader, or for ranks that are unknown, is called what it is."""
-    if category == "data_loading" and claim.source:
-        return f"waiting for another process or thread in {claim.source}"
+    """Return a category in words: a wait for no data loader, or for ranks that are unknown, has a name of its own."""
+    if category == "outside" and claim.source:
+        return f"{CATEGORY_WORDS[category]} in {claim.source}"
     if category == "communication" and claim.absent:
         return f"{CATEGORY_WORDS[category]}, or waiting for ranks not {claim.absent}"
     return cause_words(category, claim.shares) if category == claim.about else CATEGORY_WORDS[category]
@@ -365,8 +365,9 @@ def _advice(claim: BoundClaim) -> str:
     if is_unrecorded(claim):
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
-        earlier = f"Make what {claim.source} waits for faster, or ask for it earlier."
-        return earlier if claim.source else loader_advice(claim.batches)
+        return loader_advice(claim.batches)
+    if claim.about == "outside":
+        return f"Make what {claim.source or 'the job'} waits for faster, or ask for it earlier."
     if claim.about == "computation":
         kernel = claim.first_kernel
         text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path. " if kernel else ""

@@ -64,7 +64,7 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
 
 
 _MEANINGS = {"scale_network": ": transfers take {factor:g} times as long"}
-"""What changes mean whose numbers can be taken for the opposite, by the name of the change."""
+"""Meanings of changes whose numbers can be taken for the opposite, by the name of the change."""
 
 
 @dataclass(frozen=True, eq=False)
