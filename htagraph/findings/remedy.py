@@ -325,7 +325,7 @@ class _Way(NamedTuple):
     change: str
     """The same change, as a thing."""
     advice: str
-    """What to do. NAME stands for the words of `_NAMED`, or for the name of an activity."""
+    """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity."""
 
 
 RemedyKind: TypeAlias = Literal[
@@ -344,7 +344,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         _allocator,
         "without these calls of the allocator",
         "an allocator without these calls",
-        "Use less memoryNAME, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     ),
     "optimizer": _Way(
         _optimizer,
@@ -356,13 +356,13 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         _single,
         "with such products twice as fast",
         "twice the speed of products in single precision",
-        "Use autocast NAME.",
+        "Use autocast {name}.",
     ),
     "below the roof": _Way(
         _below_roof,
         "at half of that peak",
         "half of the device's peak for these kernels",
-        "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+        "Try other kernels for {name}: another backend, torch.compile(mode='max-autotune'), or other sizes.",
     ),
     "pointwise": _Way(
         _pointwise,
@@ -409,7 +409,7 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Resu
     _single: _types,
     _allocator: _held,
 }
-"""The words in place of NAME in an advice, for advice that does not name an activity."""
+"""The words in place of ``{name}`` in an advice, for advice that does not name an activity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -421,7 +421,7 @@ class RemedyClaim(Claim):
     text: str
     """The recorded fact, as the start of a sentence."""
     name: str
-    """The words in the place of NAME in the advice."""
+    """The words in the place of ``{name}`` in the advice."""
     is_of_transfers: bool = False
     """Whether the better way is fewer transfers."""
 
@@ -485,5 +485,5 @@ REMEDY = Finding(
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=_short,
     why=_why,
-    advice=lambda claim: _KINDS[claim.about].advice.replace("NAME", claim.name),
+    advice=lambda claim: _KINDS[claim.about].advice.format(name=claim.name),
 )  # fmt: skip
