@@ -17,19 +17,25 @@ from htagraph.graph.tree import asked_at
 from htagraph.queries.weights import Unsure, of_kind
 
 __all__ = [
-    "REDUCTIONS", "counted", "in_forward_pass", "normalizes", "of_undecided", "opens_layout", "shorter_if_they_stay",
+    "REDUCTIONS",
+    "counted",
+    "in_forward_pass",
+    "normalizes",
+    "of_undecided",
+    "opens_layout",
+    "shorter_if_they_stay",
     "unshared_work",
-]  # fmt: skip
+]
 
 REDUCTIONS: Final = ("all_reduce", "reduce_scatter")
-"""Operations that add up what ranks have: gradients, or activations of tensor parallel ranks."""
+"""Operations that add up values of ranks: gradients, or activations of tensor parallel ranks."""
 _MAY_BE_WHOLE: Final = (KernelKind.ELEMENTWISE, KernelKind.REDUCTION, KernelKind.INDEX, KernelKind.COPY)
 """Work that tensor parallel ranks share only between products that they share: activation functions and softmax, but
 not residual sums, embeddings and losses. Source: Megatron-LM (Shoeybi et al. 2019), section 3."""
 
 
 def of_undecided(graph: DependencyGraph, unlabelled: Collection[str]) -> Mask:
-    """Return True for each collective of a group of which nothing says whether it is tensor parallel.
+    """Return True for each collective of a group that may be tensor parallel or not.
 
     The recording then shows no forward pass in which reductions could lie: neither modules nor forward operators with
     their backward operators, as in recordings of devices alone, and without gradients.
@@ -54,30 +60,33 @@ def of_undecided(graph: DependencyGraph, unlabelled: Collection[str]) -> Mask:
 def in_forward_pass(graph: DependencyGraph, call: Ints) -> Mask:
     """Return True for each member of a collective that was asked for between two forward operators.
 
-    Only operators count that have a backward operator, and these: gradients are reduced behind backward operators.
+    Only pairs of a forward and a backward operator count: gradients are reduced behind backward operators.
 
     Args:
         graph: a job with matched collectives.
         call: the operator around each member, or -1.
     """
     edges = graph.edges
-    rows = np.flatnonzero(of_kind(graph, EdgeKind.AUTOGRAD))
+    is_autograd = of_kind(graph, EdgeKind.AUTOGRAD)
+    rows = np.flatnonzero(is_autograd)
     forward = edges.source[rows] >> 1
     backward = edges.target[rows] >> 1
     begins = np.concatenate((forward, backward, _requests(graph, call)))
-    order = np.lexsort((graph.time[2 * begins], graph.activities.rank[begins]))
-    rank = graph.activities.rank[begins[order]]
+    time = graph.time[2 * begins]
+    ranks = graph.activities.rank[begins]
+    order = np.lexsort((time, ranks))
+    rank = ranks[order]
     is_forward = order < len(rows)
     is_operator = order < 2 * len(rows)
     place = np.arange(len(order))
     last = np.maximum.accumulate(np.where(is_operator, place, 0))
-    backwards = np.where(is_operator, place, len(order) - 1)[::-1]
-    following = np.minimum.accumulate(backwards)[::-1]
+    later = np.where(is_operator, place, len(order) - 1)[::-1]
+    following = np.minimum.accumulate(later)[::-1]
     between = is_forward[last] & is_forward[following]
     between &= (rank[last] == rank) & (rank[following] == rank)
-    found = np.empty(len(order), np.bool_)
-    found[order] = between
-    return found[2 * len(rows) :]
+    is_between = np.empty(len(order), np.bool_)
+    is_between[order] = between
+    return is_between[2 * len(rows) :]
 
 
 def _requests(graph: DependencyGraph, call: Ints) -> Ints:
@@ -90,16 +99,18 @@ def _requests(graph: DependencyGraph, call: Ints) -> Ints:
 
 
 def shorter_if_they_stay(recorded: Array, least: Array, activities: Ints, vertices: Ints) -> Unsure:
-    """Return how much shorter the times of groups may be than a model says at least, if these groups stay as they are.
+    """Return how much shorter the times of groups may be than a model says at least, if the groups stay.
 
     Args:
         recorded: times as recorded, of activities, then of vertices, ns.
         least: the least times that the model says, ns.
-        activities: transfers of these groups.
-        vertices: vertices whose pauses are these groups' waits.
+        activities: transfers of the groups.
+        vertices: vertices whose pauses are waits of the groups.
     """
-    shares = np.minimum(recorded / np.maximum(least, 1), 1)
-    return Unsure(activities, shares, np.ones(len(shares)), vertices, of_layout=True)
+    positive = np.maximum(least, 1)
+    shares = np.minimum(recorded / positive, 1)
+    high = np.ones(len(shares))
+    return Unsure(activities, shares, high, vertices, of_layout=True)
 
 
 def normalizes(name: str) -> bool:
@@ -108,10 +119,10 @@ def normalizes(name: str) -> bool:
 
 
 def unshared_work(graph: DependencyGraph, works: Mask, rows: Ints, factor: float) -> Unsure:
-    """Return how far work is off if each tensor parallel rank does all of it.
+    """Return how far work is off if no tensor parallel rank shares it.
 
-    Work that takes longer than norms do goes over larger tensors than the activations that ranks have as a whole, such
-    as the scores of attention: it is shared.
+    Work that takes longer than norms do goes over larger tensors than the activations that ranks have as a whole, like
+    the scores of attention: it is shared.
 
     Args:
         graph: the job.
@@ -123,12 +134,16 @@ def unshared_work(graph: DependencyGraph, works: Mask, rows: Ints, factor: float
     is_norm = naming.names_that(normalizes, graph.names)
     norms = np.flatnonzero(works & is_norm[acts.name])
     lower, upper = middles(acts.duration[norms], coded(acts.name[norms]))
-    longest_ns = ((lower + upper) / 2).max(initial=0) if len(norms) else np.inf
+    usual_ns = (lower + upper) / 2
+    longest_ns = usual_ns.max() if len(norms) else np.inf
     kinds = naming.names_that(lambda name: kernel_kind(name) in _MAY_BE_WHOLE, graph.names)
     is_short = acts.duration[rows] <= longest_ns
-    whole = rows[kinds[acts.name[rows]] & is_short]
+    is_wanted = kinds[acts.name[rows]]
+    whole = rows[is_wanted & is_short]
     times = np.full(len(whole), 1 / factor)
-    return Unsure(whole, np.minimum(times, 1), np.maximum(times, 1), of_layout=True)
+    low = np.minimum(times, 1)
+    high = np.maximum(times, 1)
+    return Unsure(whole, low, high, of_layout=True)
 
 
 def counted(doubts: Sequence[Unsure], *, of_layout: bool) -> list[Unsure]:
@@ -137,6 +152,6 @@ def counted(doubts: Sequence[Unsure], *, of_layout: bool) -> list[Unsure]:
 
 
 def opens_layout(doubts: Sequence[Unsure], *, longer: bool) -> bool:
-    """Return True if the layout of the job leaves open that it takes longer, or less time."""
+    """Return True if the layout of the job leaves open a longer or a shorter time."""
     ends = [doubt.high if longer else doubt.low for doubt in doubts if doubt.of_layout]
     return any(bool((end != 1).any()) for end in ends)
