@@ -75,5 +75,13 @@ class IntervalCause(str, Enum):
         "what looks like transfer may be waiting for ranks that were not recorded",
         "of all ranks",
     )
+    GROUPS_MAY_STAY = (
+        "process groups that are taken to grow may be tensor parallel, and stay as they are",
+        "of operators with their backward pass, or with labels of process groups",
+    )
+    UNSHARED_WORK = (
+        "tensor parallel ranks may each do all of the work on activations that they are taken to share",
+        "of two tensor parallel ranks",
+    )
     LONGER_MODEL = "what a model predicts may take longer", "of the changed job"
     SHORTER_MODEL = "what a model predicts may take less time", "of the changed job"

@@ -227,7 +227,7 @@ def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[floa
     new = Edges.of(source, target, np.rint(lag).astype(np.int64), EdgeKind.COLLECTIVE, Provenance.INFERRED,
                    activity=owner)  # fmt: skip
     state = with_other_edges(state, None, new, "scale_ranks")
-    unsure = Unsure(owner, *(np.full(len(owner), each) for each in off))
+    unsure = Unsure(owner, np.full(len(owner), off[0]), np.full(len(owner), off[1]))
     return replace(state, unsure=(*state.unsure, unsure)), float(size[: bounds[-1]].sum()) / len(begins)  # last rank's
 
 
