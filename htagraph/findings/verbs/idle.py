@@ -29,7 +29,7 @@ _LETTERS: Final = 60
 _ONE: Final = {
     HOST: "its host",
     LOADER: "its data loader",
-    DEVICE: "nothing but its own delays between kernels",
+    DEVICE: "its next kernel, which was launched in time",
     UNKNOWN: "what no recorded dependency explains",
     TRANSFER: "transfers between ranks",
     WORK: "other streams or devices of its rank",
@@ -41,7 +41,7 @@ _SEVERAL: Final = {
     **_ONE,
     HOST: "their hosts",
     LOADER: "their data loaders",
-    DEVICE: "nothing but their own delays between kernels",
+    DEVICE: "their next kernels, which were launched in time",
     WORK: "other streams or devices of their ranks",
 }
 
@@ -117,7 +117,7 @@ def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
 def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     """Return in which call, operator or frame most of a wait was spent, with its place and its time."""
     has_name = rows["what"] == name
-    named = rows[has_name & (rows["before"] == before)]
+    named = _in_one_place(rows[has_name & (rows["before"] == before)])
     cause = rows["waited_for"].iloc[0]
     if cause == DEVICE or not len(named) or not (name or before):
         return ""
@@ -137,15 +137,20 @@ def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     return f", {amount} {place} ({times}, {time_text(spent)})"
 
 
-def _place(named: pd.DataFrame) -> str:
-    """Return inside which operator or frame activities of one name spent their time, if most of it is in one place."""
+def _in_one_place(named: pd.DataFrame) -> pd.DataFrame:
+    """Return the activities of one name that lie inside the operator or frame with most of their time, else all."""
+    if not len(named):
+        return named
     sums = named.groupby("inside", as_index=False, sort=False)["total_us"].sum()
     longest = sums.iloc[int(sums["total_us"].argmax())]
-    total = float(sums["total_us"].sum())
-    if not longest["inside"] or longest["total_us"] <= MOST * total:
-        return ""
-    mostly = " " if len(sums) == 1 else ", mostly "
-    return f"{mostly}inside {shortened(short_name(longest['inside']), _LETTERS)}"
+    is_most = longest["total_us"] > MOST * sums["total_us"].sum()
+    return named[named["inside"] == longest["inside"]] if longest["inside"] and is_most else named
+
+
+def _place(named: pd.DataFrame) -> str:
+    """Return inside which operator or frame activities of one name spent their time, if all are in one place."""
+    inside = named["inside"].unique().tolist()
+    return f" inside {shortened(short_name(inside[0]), _LETTERS)}" if len(inside) == 1 and inside[0] else ""
 
 
 def _causes(waits: pd.DataFrame) -> str:
