@@ -10,8 +10,15 @@ from math import log
 from htagraph.core.errors import SelectionError, nearest_words
 
 __all__ = [
-    "PEAKS", "Peak", "device_named", "is_amd", "known_device", "narrow_speedup", "peak_of", "tf32_speedup",
-]  # fmt: skip
+    "PEAKS",
+    "Peak",
+    "device_named",
+    "is_amd",
+    "known_device",
+    "narrow_speedup",
+    "peak_of",
+    "tf32_speedup",
+]
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,11 @@ class Precondition(NamedTuple):
     """Returns whether the fact holds, given a job and the activities of the advice; None where nothing recorded says
     so."""
     check: str = ""
-    """What to check where nothing recorded says so, as a sentence; empty for what needs no check."""
+    """The fact to check where nothing recorded says so, as a sentence; empty for a fact that needs no check."""
 
 
 def checks_of(preconditions: Iterable[Precondition], graph: DependencyGraph, rows: Ints) -> tuple[str, ...] | None:
-    """Return the sentences on what to check before an advice is followed; None where a precondition is false.
+    """Return sentences on facts to check before an advice is followed; None where a precondition is false.
 
     Args:
         preconditions: the preconditions of the advice.
@@ -59,10 +59,10 @@ def checks_of(preconditions: Iterable[Precondition], graph: DependencyGraph, row
         ()
     """
     checks = list[str]()
-    for each in preconditions:
-        holds = each.holds(graph, rows)
+    for precondition in preconditions:
+        holds = precondition.holds(graph, rows)
         if holds is None:
-            checks += spoken(each.check)
+            checks += spoken(precondition.check)
         elif not holds:
             return None
     return tuple(checks)

@@ -22,7 +22,7 @@ class Reach(NamedTuple):
 
 
 MODELLED: Final = Reach(0.0, 0.0, 0.0, "the prediction computes what stays")
-"""The change says by itself what stays: of a link, of a row of kernels, of a loader that is not waited for."""
+"""The change says by itself which time stays: of a link, of a row of kernels, of a loader that keeps up."""
 Measured: TypeAlias = Literal["optimizer", "single precision", "below the roof", "calls", "loops"]
 """The remedies whose predictions take a share of a time away that nobody knows exactly."""
 REACH: Final[dict[Measured, Reach]] = {
@@ -51,7 +51,7 @@ an H100 and an MI300X (0.75 to 1.9); V100 took 3. Doubled, graphs of kernels as 
 
 
 def within(gain: Gain, reach: Reach) -> Gain:
-    """Return a gain with the interval of what may stay.
+    """Return a gain with the interval of the time that may stay.
 
     The time of a job is convex in the time of its parts: a smaller share of a change gains at least that share, and a
     larger one at most that multiple.

@@ -143,16 +143,28 @@ def _in_one_place(named: pd.DataFrame) -> pd.DataFrame:
     """Return the activities of one name that lie inside the operator or frame with most of their time, else all."""
     if not len(named):
         return named
-    sums = named.groupby("inside", as_index=False, sort=False)["total_us"].sum()
-    longest = sums.iloc[int(sums["total_us"].argmax())]
-    is_most = longest["total_us"] > MOST * sums["total_us"].sum()
-    return named[named["inside"] == longest["inside"]] if longest["inside"] and is_most else named
+    sums = named.groupby(
+        "inside",
+        as_index=False,
+        sort=False,
+    )["total_us"].sum()
+    place = int(sums["total_us"].argmax())
+    longest = sums.iloc[place]
+    total = sums["total_us"].sum()
+    is_most = longest["total_us"] > MOST * total
+    inside = longest["inside"]
+    if not inside or not is_most:
+        return named
+    return named[named["inside"] == inside]
 
 
 def _place(named: pd.DataFrame) -> str:
     """Return inside which operator or frame activities of one name spent their time, if all are in one place."""
     inside = named["inside"].unique().tolist()
-    return f" inside {shortened(short_name(inside[0]), _LETTERS)}" if len(inside) == 1 and inside[0] else ""
+    if len(inside) > 1 or not inside[0]:
+        return ""
+    words = short_name(inside[0])
+    return f" inside {shortened(words, _LETTERS)}"
 
 
 def _causes(waits: pd.DataFrame) -> str:
