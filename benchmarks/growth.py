@@ -288,7 +288,7 @@ ASIDE = ("mcp", "serve", "schema", "demo", "simulate", "cache", "execution-trace
 _NOT_OF_ONE_JOB = ("diff", "sweep", "what_if")
 _ASKED: Mapping[str, Sequence[str]] = {
     "critical-path": (
-        "{job}", "{job} --segments -f json --perfetto {out}/a.json", "{job} --graphviz {out}/a.dot -f csv",
+        "{job}", "{job} --segments -f json --perfetto {out}/a.json", "{job} --graphviz {out}/a.dot -o {out}/tables/",
     ),
     "what-if": (
         "{job} --network 2", "{job} --scale kind=computation:0.5", "{job} --fix-straggler auto --perfetto {out}/a.json",
@@ -297,8 +297,8 @@ _ASKED: Mapping[str, Sequence[str]] = {
     "counters": ("{job} --series -f json --perfetto {out}/a.json",),
     "patterns": ("{job} --operator aten --overlay {out}",),
     "kernels": ("{job}", "{job} --by operator", "{job} --by module", "{job} --by annotation", "{job} --by shape"),
-    "compare": ("{job} {job}", "{job} {job} --by path"),
-    "diff": ("{job} {job}",),
+    "diff": ("{job} {job}", "{job} {job} --names", "{job} {job} --names --by path"),
+    "plan": ("{job}", "{job} -k 3"),
     "plot": tuple(f"{name} {{job}} -o {{out}}/a.html" for name in plot.__all__ if name not in _NOT_OF_ONE_JOB),
     "export": ("{job} --chakra {out}/chakra",),
     "report": ("{job} -o {out}/a.html", "{job} {job} --compare -o {out}/a.html"),

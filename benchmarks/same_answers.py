@@ -40,7 +40,7 @@ __all__ = ["main"]
 
 REPOSITORY = Path(__file__).parents[1]
 _READING = (
-    "summary", "critical-path", "opportunities", "stragglers", "collectives", "kernels", "idle", "memory", "launches",
+    "summary", "critical-path", "plan", "stragglers", "collectives", "kernels", "idle", "memory", "launches",
     "counters", "patterns", "roofline", "phases", "validate",
 )  # fmt: skip
 """Commands that need nothing but a job."""
@@ -65,7 +65,7 @@ _FIGURES = (
     "collectives", "stragglers", "critical_path", "slack", "opportunities", "timeline",
 )  # fmt: skip
 _HELP = (
-    "", *_READING, "what-if", "diff", "compare", "plot", "report", "serve", "mcp", "simulate", "schema", "cache",
+    "", *_READING, "what-if", "diff", "plot", "report", "serve", "mcp", "simulate", "schema", "cache",
     "demo", "execution-trace",
 )  # fmt: skip
 _QUICK = ("demo", "gpu_demo-train", "critical_path-alexnet.json", "pair-gpu_demo-train", "simulated-gpu_bound")
@@ -194,7 +194,7 @@ def _questions(job: str, paths: list[str]) -> Iterator[tuple[str, Callable[[], s
     """Yield (name of the question, what answers it)."""
     words = " ".join(paths)
     if len(paths) > 1:
-        lines = [f"{verb} {words}{form}" for verb in ("diff", "compare") for form in ("", " -f json")]
+        lines = [f"{verb} {words}{form}" for verb in ("diff", "diff --names") for form in ("", " -f json")]
         lines.append(f"diff {words} --by path -f json --comment {{tmp}}/comment.md --fail-on step>+5%")
         lines += [f"report --compare {words} -o {{tmp}}/page.html"] if job in _QUICK else []
         for line in lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -188,16 +188,17 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     table = _table(graph, slow, by_cause, best, works)
     group = _slow_group(graph, slow)
     last = np.bincount(np.searchsorted(graph.ranks, graph.activities.rank[waits.late]), waits.wait, len(table)) / 1000
-    evidence = [
-        _evidence(row | {"group_us": group.get(row["rank"]), "last_us": us}, work, len(slow.steps))
-        for us, row, work in zip(last.tolist(), table.to_dict("records"), works, strict=True)
-    ]
     roles, _ = rank_roles(graph)
     staged = are_stages(graph)
-    if staged and len(np.unique(roles)) == len(roles):  # stages of one pipeline are compared by like work
-        evidence = [each.replace("its step takes", "work that all stages do takes") for each in evidence]
-    if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
-        evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
+    compared = _Compared(
+        steps=len(slow.steps),
+        is_like_work=staged and len(np.unique(roles)) == len(roles),
+        has_unsure_clocks=agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0,
+    )
+    evidence = [
+        _evidence(row | {"group_us": group.get(row["rank"]), "last_us": us}, work, compared)
+        for us, row, work in zip(last.tolist(), table.to_dict("records"), works, strict=True)
+    ]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
     rank, serves, most = straggler.straggler_among(graph, slow, blame)
@@ -285,7 +286,18 @@ _WORK = {
 }  # fmt: skip
 
 
-def _evidence(row: dict[Any, Any], work: straggler.SlowWork, steps: int) -> str:
+class _Compared(NamedTuple):
+    """How the ranks of a job are compared."""
+
+    steps: int
+    """The steps that are compared."""
+    is_like_work: bool
+    """Whether stages of one pipeline are compared, by the work that all stages do."""
+    has_unsure_clocks: bool
+    """Whether the clocks of ranks that wait may disagree by more than the waits."""
+
+
+def _evidence(row: dict[Any, Any], work: straggler.SlowWork, compared: _Compared) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
@@ -296,16 +308,19 @@ def _evidence(row: dict[Any, Any], work: straggler.SlowWork, steps: int) -> str:
         cost += f"in {often} where it arrives last"
     elif row["late_count"]:
         cost += f", and it arrives last in {often}"
-    own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
-    return f"{own}; {cost}" if row["blamed_us"] else own
+    own = f"{_of_steps(row, compared)}{_of_work(row, work) if row['slow'] else ''}"
+    doubt = " (by clocks whose agreement is unknown)" if compared.has_unsure_clocks else ""
+    return f"{own}; {cost}{doubt}" if row["blamed_us"] else own
 
 
-def _of_steps(row: dict[Any, Any], steps: int) -> str:
+def _of_steps(row: dict[Any, Any], compared: _Compared) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
     excess = row["step_excess_us"]
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
-    alone = "by itself, without waiting for others, its step takes"
+    what = "work that all stages do" if compared.is_like_work else "its step"
+    alone = f"by itself, without waiting for others, {what} takes"
+    steps = compared.steps
     if row.get("group_us"):
         return f"{alone} {time_text(row['group_us'])} more than that of the faster ranks"
     if 0 < row["slow_steps"] < steps:  # what a rank does behind a step's last collective delays the next step

@@ -23,6 +23,8 @@ from htagraph.cli.writing import (
     of_known_form,
     of_known_form_or_figure,
     progress,
+    refuse_table,
+    table_asked,
     target,
 )
 from htagraph.core.computing import keep_memory
@@ -105,8 +107,12 @@ OPTIONS: Mapping[str, Any] = {
         Format | None, "--format", "-f", metavar="FORMAT", show_default=False, is_eager=True,  # -o needs it
         help="table, json, csv, md or parquet; by default as the file of -o ends, else tables to read.",
     ),
+    "table": _option(
+        str | None, "--table", metavar="NAME", show_default=False,
+        help="The table of CSV and parquet, where a command has several; a wrong name lists them.",
+    ),
     "output": _RESULT_OR_FIGURE,
-    **dict.fromkeys((f"{verb}.output" for verb in ("phases", "patterns", "compare", "validate", "execution_trace",
+    **dict.fromkeys((f"{verb}.output" for verb in ("phases", "patterns", "validate", "execution_trace",
                                                    "info", "clear")), _RESULT),
     "scheduler": _option(
         str | None, "--scheduler", metavar="WORKERS",
@@ -155,7 +161,10 @@ OPTIONS: Mapping[str, Any] = {
         _one_of("name", "family", "rank", "operator", "shape", "module", "annotation"), "--by", metavar="BY",
         help="Sum up by name, family (GEMM, attention), rank, operator, shape, module or annotation that launched it.",
     ),
-    "budget": _option(int, "--budget", min=1, max=16, help="How many changes at most."),
+    "budget": _option(
+        int | None, "--budget", "-k", min=1, max=16, show_default=False,
+        help="Only the best set of at most so many changes; by default the list of all changes, and the best three.",
+    ),
     "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),
     "peak_gbs": _option(float | None, help="Peak bandwidth of the device's memory, GB/s.", callback=_peak),
     "batches": _option(
@@ -200,7 +209,9 @@ OPTIONS: Mapping[str, Any] = {
     "diff.steps_after": _option(
         str | None, "--steps-after", metavar="STEPS", help="Only these steps of the job after; default: --steps-before."
     ),
-    "diff.by": _option(_BY, "--by", help="What one row of the table of activities stands for."),
+    "diff.by": _option(
+        _BY, "--by", help="Rows of names: each name, name without template arguments, or call path."
+    ),
     "fail_on": _option(
         list[str] | None, "--fail-on", metavar="WHAT>+LIMIT", show_default=False,
         help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
@@ -212,15 +223,11 @@ OPTIONS: Mapping[str, Any] = {
     "comment": _option(
         Path | None, "--comment", callback=in_folder, metavar="FILE.md", help="Write a comment for a pull request."
     ),
-    "compare.by": _option(_BY, "--by", help="Name, name without template arguments, or call path."),
+    "names": _option(
+        bool, "--names", help="Compare names instead: how often and how long each one runs, per rank and step."
+    ),
     "device": _option(
-        _one_of("all", "host", "device"), "--device", help="Only activities that ran on the host, or on the device."
-    ),
-    "compare.steps": _option(
-        str | None, "--steps", metavar="STEPS", help="Only from the first to the last of these steps, of both."
-    ),
-    "compare.steps_after": _option(
-        str | None, "--steps-after", metavar="STEPS", help="The steps of the job after, if they are others."
+        _one_of("all", "host", "device"), "--device", help="With --names: only names of the host, or of the device."
     ),
     # pages and servers
     "name": _argument(str, "Which figure, such as temporal_breakdown or critical-path."),
@@ -291,17 +298,22 @@ def as_command(
     verb = verb or function.__name__
     options = {name: (OPTIONS.get(f"{verb}.{name}", OPTIONS.get(name)), default) for name, default in own.items()}
     shared = {name: (OPTIONS[name], default) for name, default in _Reading()._asdict().items() if reads}
+    chooses = {"table": (OPTIONS["table"], None)} if "form" in own else {}
 
     @wraps(function)
     def command(**asked: Any) -> None:  # noqa: ANN401 - the options' values
+        if chooses:
+            refuse_table(asked["table"], asked["form"], asked["output"])
         before = _reading.set(_Reading(**{name: asked[name] for name in shared}))
+        chosen_before = table_asked.set(asked.get("table"))
         try:
             function(**{name: _word(asked[name]) for name in own})
         finally:
             ended()
+            table_asked.reset(chosen_before)
             _reading.reset(before)
 
-    parameters = {**options, **(more or {}), **shared}
+    parameters = {**options, **chooses, **(more or {}), **shared}
     command.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
     command.__signature__ = inspect.Signature([  # type: ignore[attr-defined] # what typer reads
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

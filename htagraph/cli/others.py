@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from htagraph.cli.options import as_command, read
-from htagraph.cli.verbs import Verb
+from htagraph.cli.verbs import FORMER, Verb
 from htagraph.cli.writing import Format, emit, progress, show, target, write
 from htagraph.core.errors import HtagraphError, nearest_words
 
@@ -77,6 +77,8 @@ def schema(command: str | None = None, output: str | None = None) -> None:
     """
     from htagraph.output.schema import COMMANDS, json_schema
 
+    if command is not None and command in FORMER:
+        command = FORMER[command][0]
     if command is not None and command not in COMMANDS:
         msg = f"{command!r} prints no JSON: choose from {', '.join(COMMANDS)}{nearest_words(command, COMMANDS)}"
         raise typer.BadParameter(msg, param_hint="COMMAND")

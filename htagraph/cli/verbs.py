@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from htagraph.cli.writing import Format
 
-__all__ = ["QUESTIONS", "VERBS", "Question", "Verb", "Verbs"]
+__all__ = ["FORMER", "QUESTIONS", "VERBS", "Question", "Verb", "Verbs"]
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,10 @@ VERBS: Mapping[str, str | Question] = {
     "summary": "jobs",
     "critical-path": "jobs",
     "what-if": "what_if",
-    "opportunities": Question(
-        "reports.ranks:opportunities_report",
-        "What to improve first, by largest possible gain: kernels, operators, ranks, process groups, host phases.",
-    ),
     "plan": Question(
         "reports.ranks:plan_report",
-        "Which changes save most together, and what each adds to the others, as gains do not add up.",
-        options={"budget": 3},
+        "What to change, each change by its gain, and which changes save most together, as gains do not add up.",
+        options={"budget": None},
     ),
     "stragglers": Question(
         "reports.ranks:stragglers_report",
@@ -131,7 +127,6 @@ VERBS: Mapping[str, str | Question] = {
         "How long a step takes with other batches and on other devices, and how large a batch fits into memory.",
         options={"batches": None, "before": None, "devices": None, "recorded": ""},
     ),
-    "compare": "diff",
     "plot": "jobs",
     "export": "jobs",
     "report": "jobs",
@@ -160,12 +155,14 @@ _GROUPS = {
         "roofline",
         "phases",
     ),
-    "What if": ("what-if", "opportunities", "plan", "capacity"),
-    "Compare": ("diff", "compare"),
+    "What if": ("plan", "what-if", "capacity"),
+    "Compare": ("diff",),
     "Files": ("validate", "plot", "export"),
     "The rest": ("execution-trace", "mcp", "schema", "simulate", "cache"),
 }
 """The verbs in the groups of the help."""
+FORMER: Mapping[str, tuple[str, ...]] = {"compare": ("diff", "--names"), "opportunities": ("plan",)}
+"""Names that verbs had before, and the words that each stands for; no help lists these names."""
 _GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs}
 QUESTIONS: Mapping[str, Question] = {name: each for name, each in VERBS.items() if isinstance(each, Question)}
 """The verbs that are rows."""
@@ -191,6 +188,11 @@ class Verbs(TyperGroup):
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's
         super().__init__(**given)
         self.commands = _Commands(dict.fromkeys(VERBS))
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override] # noqa: ANN401
+        """Return a verb by its name or its former name, and the words behind it."""
+        name, *words = args
+        return super().resolve_command(ctx, [*FORMER.get(name, (name,)), *words])
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
         """Return their names in the groups of the help, the main one first."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -17,11 +18,12 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, shown
 from htagraph.output import whole_files
 from htagraph.output.whole_files import FIGURES, write_figure, write_whole
 
 if TYPE_CHECKING:
+    import pandas as pd
     from plotly.graph_objects import Figure
     from rich.progress import Progress as Bar
 
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Folder", "Format", "analysing", "emit", "ended", "ending", "form_of", "in_folder", "is_figure", "need_perfetto",
-    "of_known_form", "of_known_form_or_figure", "phase", "progress", "refuse_input", "show", "show_messages", "target",
-    "wants_color", "width_of", "write",
+    "of_known_form", "of_known_form_or_figure", "phase", "progress", "refuse_input", "refuse_table", "show",
+    "show_messages", "table_asked", "target", "wants_color", "width_of", "write",
 ]  # fmt: skip
 
 _MIN_WIDTH = 40
@@ -52,6 +54,12 @@ class Format(str, Enum):
     PARQUET = "parquet"
 
 
+table_asked: ContextVar[str | None] = ContextVar("table_asked", default=None)
+"""The table of the result that ``--table`` names; None for the only table."""
+_OF_TABLES = (Format.CSV, Format.PARQUET)
+"""Forms of tables; all other forms hold a whole result."""
+_SHARED_TABLES = frozenset({"inputs", "issues", "conclusions"})
+"""Tables of all commands: what was read, repaired and concluded."""
 _SUFFIXES = {
     ".json": Format.JSON, ".csv": Format.CSV, ".md": Format.MD, ".txt": Format.TABLE, ".parquet": Format.PARQUET,
 }  # fmt: skip
@@ -117,6 +125,13 @@ def _is_folder(output: Path) -> bool:
     return isinstance(output, Folder) or output.is_dir()
 
 
+def refuse_table(name: str | None, form: Format | None, output: Path | None) -> None:
+    """Refuse ``--table`` where a whole result is written."""
+    if name is not None and (is_figure(form, output) or form_of(form, output) not in _OF_TABLES):
+        msg = "it chooses the table of a CSV or parquet file: add -f csv"
+        raise typer.BadParameter(msg, param_hint="--table")
+
+
 def show(report: Report, form: Format | None, output: Path | None, paths: Sequence[str]) -> None:
     """Write a report on what lies at some paths; the arguments are those of `write`."""
     from htagraph.output.render import render_report
@@ -141,12 +156,17 @@ def write(
         return
     chosen = form_of(form, output)
     with phase("writing"):
-        # of a device or a pipe, such as /dev/stdout, all CSV is one text
+        # a device or a pipe, such as /dev/stdout, gets text, as stdout does
         is_pipe = output is not None and output.exists() and not output.is_file() and not output.is_dir()
-        if output is not None and (chosen is Format.PARQUET or (chosen is Format.CSV and not is_pipe)):
+        if output is not None and chosen in _OF_TABLES and not (chosen is Format.CSV and is_pipe):
             _write_tables(result, "csv" if chosen is Format.CSV else "parquet", output, paths)
             return
-        text = render(chosen.value, width=width_of(output), color=wants_color(output))
+        if chosen is Format.CSV:
+            from htagraph.output.render import csv_text
+
+            text = csv_text(_one_table(result, "CSV"))
+        else:
+            text = render(chosen.value, width=width_of(output), color=wants_color(output))
     emit(text, output, paths)
 
 
@@ -159,19 +179,43 @@ def _write_tables(
 
     if _is_folder(output) or not output.suffix:
         frames = frames_of(result)
+        if table_asked.get() is not None:
+            frames = {str(table_asked.get()): _one_table(result, "a file")}
         for name in frames:
             refuse_input(output / f"{name}.{form}", paths, "--output")
         files = write_tables(frames, output, form)
         typer.echo(f"{len(files)} tables in {output}{os.sep}", err=True)
         return
-    own = result.tables  # which the command makes itself: without what was read, repaired and concluded
-    if len(own) != 1:
-        names = ", ".join(own)
-        msg = f"{output}: this command has {len(own)} tables ({names}); give -o DIR/ for a {form} file of each"
-        raise typer.BadParameter(msg, param_hint="--output")
+    table = _one_table(result, str(output))
     refuse_input(output, paths, "--output")
     _refuse_mistakable(output, form, paths)
-    write_whole(output, table_bytes(next(iter(own.values())), form))
+    write_whole(output, table_bytes(table, form))
+
+
+def _one_table(result: Report | Summary | Validation, where: str) -> pd.DataFrame:
+    """Return the table that ``--table`` names, or else the only one that the command makes itself.
+
+    Args:
+        result: what the command gives.
+        where: the place that takes one table.
+
+    Raises:
+        BadParameter: the command has no table of that name, or several and none was named.
+    """
+    from htagraph.output.render import frames_of
+
+    frames = frames_of(result)
+    name = table_asked.get()
+    if name is not None:
+        if name in frames:
+            return frames[name]
+        msg = f"{shown(name)} is no table of this command: choose from {', '.join(frames)}"
+        raise typer.BadParameter(msg, param_hint="--table")
+    made = list(result.tables) or [each for each in frames if each not in _SHARED_TABLES]
+    if len(made) == 1:
+        return frames[made[0]]
+    msg = f"{where} is one table, and this command has several: choose one from {', '.join(frames)}, or give -o DIR/"
+    raise typer.BadParameter(msg, param_hint="--table")
 
 
 def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:

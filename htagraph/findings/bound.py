@@ -60,6 +60,8 @@ __all__ = [
 
 LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
 """The advice where the job waits for its data loader."""
+_QUEUE_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
+"""The advice where the job waits for some batches of its data loader, and not for others."""
 _ADVICE = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
@@ -78,6 +80,8 @@ _GONE = {
     "other_work": "a device without other work",
 }
 """What a job is without a cause that can be gone altogether; all else takes some time in any case."""
+_WITHOUT = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
+"""The job without its cause, in words, by cause; every other cause is an "it"."""
 _CEILINGS = ("communication",)
 """Causes of which a part stays, whatever is done: sending less or overlapping more gains at most the whole."""
 
@@ -154,7 +158,7 @@ def loader_advice(batches: Batches) -> str:
         True
     """
     is_uneven = 0 < batches.waited < LIMITS.nearly_all * batches.total
-    return LOADER_ADVICE.replace(" or", ", a larger prefetch_factor or") if is_uneven else LOADER_ADVICE
+    return _QUEUE_ADVICE if is_uneven else LOADER_ADVICE
 
 
 def _when(results: Results) -> list[BoundClaim]:
@@ -310,44 +314,38 @@ def _short(claim: BoundClaim) -> str:
     said = _own(claim) if claim.late is None else (*_own(claim), "head")  # which has a sentence
     shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
-    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in shares]
-    word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.shares)
+    others = [f"{_called(claim, category)} {share:.0f} %" for category, share in shares]
+    word = "host time" if is_unrecorded(claim) else _called(claim, claim.about)
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
         share = share_text(claim.unrecorded_percent)
         text += f", {share} without any event, so what ran then is not known"
     elif claim.about == "host" and claim.unrecorded_percent >= 100 * LARGE_SHARE:
         text += f", {share_text(claim.unrecorded_percent)} without any event (code, or a wait)"
-    free = (
-        _free(claim, "; without it ") if claim.largest is None else claim.largest
-    )  # of nothing but host code, no gain is news
+    free = _free(claim) if claim.largest is None else claim.largest  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
     text += free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
-    if claim.absent:
-        words = CATEGORY_WORDS["communication"]
-        text = text.replace(words, f"{words}, or waiting for ranks not {claim.absent}")
     if claim.by_workers:
         batches = claim.batches
         text += f". It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps"
-    text = f"{text}.{_late(claim)}"
-    if claim.source:  # what the job waits for is called what it is
-        words = CATEGORY_WORDS["outside"]
-        text = text.replace(words, f"{words} in {claim.source}")
-        text += " What it waits for sets the pace." if claim.about == "outside" else ""
-    return text
+    pace = " What it waits for sets the pace." if claim.source and claim.about == "outside" else ""
+    return f"{text}.{_late(claim)}{pace}"
+
+
+def _called(claim: BoundClaim, category: str) -> str:
+    """Return a category in words: a wait for no data loader, or for ranks that are unknown, has a name of its own."""
+    if category == "outside" and claim.source:
+        return f"{CATEGORY_WORDS[category]} in {claim.source}"
+    if category == "communication" and claim.absent:
+        return f"{CATEGORY_WORDS[category]}, or waiting for ranks not {claim.absent}"
+    return cause_words(category, claim.shares) if category == claim.about else CATEGORY_WORDS[category]
 
 
 def _why(claim: BoundClaim) -> str:
     """Return the cause that bounds the job, with its share of the critical path."""
     if claim.by_workers:
         return f"The job waits for {claim.batches.waited:,} of {claim.batches.total:,} batches of its data loader."
-    word = cause_words(claim.about, claim.shares)
-    if is_unrecorded(claim):
-        word = "host time, most of it without any event"
-    elif claim.source and claim.about == "outside":
-        word = f"{word} in {claim.source}"
-    elif claim.about == "communication" and claim.absent:
-        word = f"{word}, or waiting for ranks not {claim.absent}"
+    word = "host time, most of it without any event" if is_unrecorded(claim) else _called(claim, claim.about)
     where = ""
     if claim.has_several_ranks and claim.rank_shares:
         rank, percent = next(iter(claim.rank_shares.items()))
@@ -368,7 +366,7 @@ def _larger(claim: BoundClaim, category: str, share: float) -> str:
         return ""
     steps = claim.gain.steps if claim.gain else 0
     less = time_text(per_step(claim.free_ns[category] / 1000, steps))
-    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {less} less"
+    return f"; {_called(claim, category)} {share:.0f} %, but without that only {less} less"
 
 
 def _where(claim: BoundClaim) -> str:
@@ -413,16 +411,15 @@ def _late(claim: BoundClaim) -> str:
     return f" Rank {late.rank}'s recording begins {time_text(late.us)} late ({late.percent:.0f} %)."
 
 
-def _free(claim: BoundClaim, start: str) -> str:
-    """Return how much less time the job would take without its cause, behind a start; empty where that is unknown."""
+def _free(claim: BoundClaim) -> str:
+    """Return how much less time the job would take without its cause; empty where that is unknown."""
     gain = claim.gain
     if gain is None or claim.by_workers or is_unrecorded(claim):
         return ""
     who = "a step" if gain.scope == "step" else "the job"
     interval = likely(gain) if claim.about == "host" else ""
-    without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
-    start = start.replace("without it", without.get(claim.about, "without it"))
-    return f"{start}{who} takes {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{interval})"
+    without = _WITHOUT.get(claim.about, "without it")
+    return f"; {without} {who} takes {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{interval})"
 
 
 def _own(claim: BoundClaim) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ class PredictedChange:
     def sentence(self) -> str:
         """The gain of the change, as a sentence."""
         is_ceiling = self.gain.low_us <= 0 and self.gain.high_us <= self.gain.value_us  # "up to" says this interval
-        interval = "" if is_ceiling else likely(self.gain).removeprefix("; ")
+        interval = "" if is_ceiling else "; ".join(_doubts(self.gain))
         range_text = f" ({interval})" if interval else ""
         return f"{self.title} {saves_text(self.gain)}{range_text}."
 
@@ -258,14 +258,19 @@ def likely(gain: Gain) -> str:
         >>> likely(Gain(3000.0, 2000.0, 4000.0, steps=2, makespan_us=9000.0))
         '; likely 1.00 ms to 2.00 ms'
     """
-    where = "" if gain.mostly_in is None or gain.scope == "job" else f"; most of it in step {gain.mostly_in}"
+    return "".join(f"; {doubt}" for doubt in _doubts(gain))
+
+
+def _doubts(gain: Gain) -> list[str]:
+    """Return the interval of a gain where it is wide, and the step with most of the gain, in words."""
+    where = [] if gain.mostly_in is None or gain.scope == "job" else [f"most of it in step {gain.mostly_in}"]
     if gain.high_us - gain.low_us <= _MIN_SPREAD * gain.value_us:
         return where
     least_us = per_step(max(gain.low_us, 0.0), gain.steps)
     most_us = per_step(max(gain.high_us, 0.0), gain.steps)
     ends = f"{time_text(least_us) if least_us else '0'} to {time_text(most_us)}"
     said = f"the recording cannot tell how much: {ends}; {gain.telling}" if gain.telling else f"likely {ends}"
-    return f"; {said}{where}"
+    return [said, *where]
 
 
 def brief_gain(gain: Gain) -> str:

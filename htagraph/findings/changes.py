@@ -1,7 +1,7 @@
 """The one list of changes that findings propose, each with its gain; the largest sure gain comes first.
 
-`htagraph summary` begins with the head of this list, `htagraph opportunities` shows the list, `htagraph plan` chooses
-among its changes, and the page begins with its head.
+`htagraph summary` begins with the head of this list, `htagraph plan` shows the list and chooses among its changes, and
+the page begins with its head.
 """
 
 from __future__ import annotations
@@ -133,6 +133,21 @@ class ProposedChanges:
 
     def __getitem__(self, place: int) -> ProposedChange:
         return self.rows[place]
+
+    def __str__(self) -> str:
+        """Return the list as a table to read: the gain of each change, the ends of the interval, and the change."""
+        lines = [
+            (row.change.title if row.change else row.action or row.about, brief_gain(row.gain) if row.gain else "")
+            for row in self.rows
+        ]
+        width = max((len(title) for title, _ in lines), default=0)
+        table = [f"{number}. {title:<{width}}  {gain}".rstrip() for number, (title, gain) in enumerate(lines, 1)]
+        return "\n".join(table) or "No change is known to gain anything."
+
+    def _repr_html_(self) -> str:
+        """Return the list as a table for notebooks."""
+        html: str = self.to_frame().drop(columns=["options", "finding"]).to_html(index=False)
+        return html
 
     @property
     def first(self) -> ProposedChange | None:

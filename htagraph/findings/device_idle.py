@@ -50,7 +50,7 @@ HostReason: TypeAlias = Literal[LateReason, "graphs", "nothing", ""]
 does not wait for the host."""
 
 _TEXT: dict[IdleCause | Literal["other_work"], str] = {
-    "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
+    "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between {many}kernels.",
     "other": (
         "{where}, {who} {are} idle {share} of the time{at}, but not for a late launch: work waited for an event, a "
         "stream or a rank, or its launch was not recorded."
@@ -61,25 +61,44 @@ _TEXT: dict[IdleCause | Literal["other_work"], str] = {
         "nvidia-smi)."
     ),
 }
-_FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
-_LARGER = ", larger batches"
-_GRAPHS = "Use CUDA graphs"
-_MORE_GRAPHS = "Use CUDA graphs for more of a step"
+_FUSED = "Fuse the kernels{{compile}}{replays}."
+_OR_REPLAY = ", or replay them as a CUDA graph"
+_FEWER = "fewer operators{compile}"
+_LARGER = "larger batches"
+_GRAPHS = "CUDA graphs"
+_MORE_GRAPHS = "CUDA graphs for more of a step"
 """The same advice for a job that replays some."""
-_HOST: dict[HostReason, tuple[str, str]] = {
-    "loader": (", which waits for the data loader", LOADER_ADVICE),
-    "source": (", which waits for another process or thread", "Make what it waits for faster, or ask for it earlier."),
-    "ranks": (", which waits for other ranks or transfers", ""),
-    "pauses": (": a few long pauses of the host, not many launches", "See what the host does in them (htagraph idle)."),
-    "graphs": (
-        ", which launches CUDA graphs, each too late",
-        "Launch graphs with fewer kernels, or earlier: a launch takes the longer the more kernels its graph has.",
+
+
+class _LateHost(NamedTuple):
+    """Why the host is late, in words."""
+
+    does: str = ""
+    """The verb with its object; empty where `note` says why."""
+    note: str = ""
+    """The words behind a colon."""
+    advice: str = ""
+
+
+_HOST: dict[HostReason, _LateHost] = {
+    "loader": _LateHost("waits for the data loader", advice=LOADER_ADVICE),
+    "source": _LateHost(
+        "waits for another process or thread", advice="Make what it waits for faster, or ask for it earlier."
     ),
-    "nothing": (": nothing is launched then", ""),
-    "few": (", which launches little work, each piece late", ""),
-    "launches": (
-        ", which launches many small pieces of work, each too late",
-        f"{_GRAPHS}, larger batches or fewer operators{{compile}}.",
+    "ranks": _LateHost("waits for other ranks or transfers"),
+    "pauses": _LateHost(
+        note="a few long pauses of the host, not many launches",
+        advice="See what the host does in them (htagraph idle).",
+    ),
+    "graphs": _LateHost(
+        "launches CUDA graphs, each too late",
+        advice="Launch graphs with fewer kernels, or earlier: a launch takes longer, the more kernels its graph has.",
+    ),
+    "nothing": _LateHost(note="nothing is launched then"),
+    "few": _LateHost("launches little work, each piece late"),
+    "launches": _LateHost(
+        "launches many small pieces of work, each too late",
+        advice="Use {ways}.",
     ),
 }
 """Why the host is late, and the advice, by the reason."""
@@ -409,19 +428,27 @@ def _words(claim: DeviceIdleClaim) -> str:
     who, s, are = ("devices", "", "are") if claim.has_several_devices else ("the device", "s", "is")
     if claim.about != "host_wait":
         text = _TEXT["other_work" if claim.behind_other_work else claim.about]
-        text = text if claim.is_many else text.replace("many small ", "")
-        return text.format(where=claim.scope, who=who, s=s, are=are, share=share, at=at)
+        many = "many small " if claim.is_many else ""
+        return text.format(where=claim.scope, who=who, s=s, are=are, share=share, at=at, many=many)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
     sides = ((claim.lead_us, "before its first work"), (claim.trail_us, "after its last"))
     outside = [f"{time_text(us)} {words}" for us, words in sides if us]
-    why = _HOST.get(claim.host, ("", ""))[0]
+    why = _why_late(claim, ", which ")
     loading = claim.loading
     if loading and claim.host != "loader":
         loads = f"{time_text(loading.us)} of this in {plural(loading.waits, 'wait')} for the data loader"
-        why = f", {loads}; beside that, the host{why.removeprefix(', which')}" if why else f", {loads}"
+        why = f", {loads}; beside that, the host{_why_late(claim, ' ')}" if why else f", {loads}"
     return f"{claim.scope}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
+
+
+def _why_late(claim: DeviceIdleClaim, joint: str) -> str:
+    """Return why the host is late, behind the words that join a verb to the host; empty where that is not known."""
+    late = _HOST.get(claim.host)
+    if late is None:
+        return ""
+    return f"{joint}{late.does}" if late.does else f": {late.note}"
 
 
 def _why(claim: DeviceIdleClaim) -> str:
@@ -429,7 +456,7 @@ def _why(claim: DeviceIdleClaim) -> str:
     share = share_text(claim.figure)
     who = "Devices wait" if claim.has_several_devices else "The device waits"
     if claim.about == "host_wait":
-        return f"{who} {share} of the time for the host{_HOST.get(claim.host, ('', ''))[0]}."
+        return f"{who} {share} of the time for the host{_why_late(claim, ', which ')}."
     if claim.about == "kernel_wait":
         return f"{who} {share} of the time between {'many small ' if claim.is_many else ''}kernels."
     if claim.behind_other_work:
@@ -439,18 +466,18 @@ def _why(claim: DeviceIdleClaim) -> str:
 
 def _advice(claim: DeviceIdleClaim) -> str:
     is_told = claim.about == "host_wait" and claim.is_recorded
-    advice = _HOST.get(claim.host, ("", ""))[1] if is_told else ""
+    advice = _HOST[claim.host].advice if is_told and claim.host in _HOST else ""
     compiles = "" if claim.is_compiled else " (torch.compile)"  # no advice to who does
-    advice = advice.replace(_GRAPHS, _MORE_GRAPHS) if claim.has_replays else advice
+    graphs = _MORE_GRAPHS if claim.has_replays else _GRAPHS
+    ways = spoken(graphs if claim.can_replay else "", _LARGER if claim.has_room else "", _FEWER)
     if claim.about == "kernel_wait":
         advice = _FUSED if claim.is_many else ""
-    if not claim.has_room:  # larger batches need more memory
-        advice = advice.replace(_LARGER, "")
-    if not claim.can_replay:
-        advice = advice.replace(", or replay them as a CUDA graph", "").replace(f"{_GRAPHS}, l", "L")
-        advice = advice.replace(f"{_GRAPHS} or f", "F")
-    checks = claim.checks if "CUDA graph" in advice else ()
-    return " ".join(spoken(advice.format(compile=compiles), *checks))
+    replays = _OR_REPLAY if claim.can_replay else ""
+    *first, last = ways
+    listed = f"{', '.join(first)} or {last}" if first else last
+    said = advice.format(ways=listed, replays=replays).format(compile=compiles)
+    is_of_graphs = claim.can_replay and (claim.about == "kernel_wait" or claim.host == "launches")
+    return " ".join(spoken(said, *(claim.checks if said and is_of_graphs else ())))
 
 
 def _evidence(results: Results, claim: DeviceIdleClaim) -> Evidence:

@@ -53,13 +53,17 @@ class Missing(NamedTuple):
     @property
     def brief(self) -> str:
         """The missing part, and the figures that show the gap."""
-        on = f" on {ranks_text(self.ranks)}" if len(self.ranks) > 1 else ""
-        return f"The recording lacks {self.lost.value}{on}: {self.why}."
+        return f"{self._gap}."
 
     @property
     def sentence(self) -> str:
         """The missing part, the figures that show the gap, and the conclusions that need this part."""
-        return f"{self.brief.removesuffix('.')}{self.waited}. {_UNKNOWN[self.lost]}."
+        return f"{self._gap}{self.waited}. {_UNKNOWN[self.lost]}."
+
+    @property
+    def _gap(self) -> str:
+        on = f" on {ranks_text(self.ranks)}" if len(self.ranks) > 1 else ""
+        return f"The recording lacks {self.lost.value}{on}: {self.why}"
 
 
 def missing_parts(graph: DependencyGraph) -> list[Missing]:

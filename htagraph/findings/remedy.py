@@ -332,7 +332,7 @@ class _Way(NamedTuple):
     change: str
     """The same change, as a thing."""
     advice: str
-    """What to do. NAME stands for the words of `_NAMED`, or for the name of an activity."""
+    """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity."""
     needs: tuple[Precondition, ...] = ()
     """The preconditions of the advice."""
     reach: Reach = MODELLED
@@ -355,7 +355,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         _allocator,
         "without these calls of the allocator",
         "an allocator without these calls",
-        "Use less memoryNAME, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
         (CACHES_MEMORY,),
     ),
     "optimizer": _Way(
@@ -370,14 +370,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         _single,
         "with such products twice as fast",
         "twice the speed of products in single precision",
-        "Use autocast NAME.",
+        "Use autocast {name}.",
         reach=REACH["single precision"],
     ),
     "below the roof": _Way(
         _below_roof,
         "at half of that peak",
         "half of the device's peak for these kernels",
-        "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+        "Try other kernels for {name}: another backend, torch.compile(mode='max-autotune'), or other sizes.",
         reach=REACH["below the roof"],
     ),
     "pointwise": _Way(
@@ -427,7 +427,7 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Resu
     _single: _types,
     _allocator: _held,
 }
-"""The words in place of NAME in an advice, for advice that does not name an activity."""
+"""The words in place of ``{name}`` in an advice, for advice that does not name an activity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -439,7 +439,7 @@ class RemedyClaim(Claim):
     text: str
     """The recorded fact, as the start of a sentence."""
     name: str
-    """The words in the place of NAME in the advice."""
+    """The words in the place of ``{name}`` in the advice."""
     checks: tuple[str, ...] = ()
     """Sentences on facts to check before the advice is followed."""
     is_of_transfers: bool = False
@@ -517,7 +517,7 @@ def _why(claim: RemedyClaim) -> str:
 
 def _advice(claim: RemedyClaim) -> str:
     """Return the advice, and facts to check before."""
-    return " ".join([_KINDS[claim.about].advice.replace("NAME", claim.name), *claim.checks])
+    return " ".join([_KINDS[claim.about].advice.format(name=claim.name), *claim.checks])
 
 
 REMEDY = Finding(

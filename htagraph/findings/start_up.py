@@ -32,13 +32,12 @@ NOTES = {
     "kernels": "kernels that tuning only tries out are part of the times above",
 }
 """How the reports of commands treat start-up that do not state the finding, as a part of a sentence."""
-_WORDS = {
-    "kernel": "first launches of {}",
-    "group": "first collectives of {}",
-    "tuning": "tuning of kernels",
-    "compiling": "compilation",
-}
-"""Words for kinds of start-up; every other kind has the name of its call or operator."""
+_WORDS = {"tuning": "tuning of kernels", "compiling": "compilation"}
+"""Words for kinds of start-up; every other kind is counted, or has the name of its call or operator."""
+_COUNTED = {"kernel": "launch", "group": "collective"}
+"""What kinds of start-up are first of, one for each kernel or group."""
+_SEVERAL = {"launch": "launches", "collective": "collectives"}
+"""The plural of these words."""
 
 
 def start_up_text(graph: DependencyGraph) -> str:
@@ -77,20 +76,18 @@ def _causes(graph: DependencyGraph, rank: int) -> list[tuple[str, float]]:
     total_us: dict[str, float] = defaultdict(float)
     count: dict[str, int] = defaultdict(int)
     for activity, kind, ns in zip(rows.activity.tolist(), rows.kind.tolist(), rows.time.tolist(), strict=True):
-        name = _WORDS.get(KINDS[kind], in_short(graph.names[acts.name[activity]]))
-        total_us[name] += ns / 1000
-        count[name] += 1
-    words = {
-        _WORDS["kernel"]: plural(count[_WORDS["kernel"]], "kernel"),
-        _WORDS["group"]: plural(count[_WORDS["group"]], "group"),
-    }
-    named = [(_singular(name.format(words.get(name, ""))), us) for name, us in total_us.items()]
+        called = "" if KINDS[kind] in _COUNTED else in_short(graph.names[acts.name[activity]])
+        cause = KINDS[kind] if KINDS[kind] in _COUNTED else _WORDS.get(KINDS[kind], called)
+        total_us[cause] += ns / 1000
+        count[cause] += 1
+    named = [(_firsts(cause, count[cause]) if cause in _COUNTED else cause, us) for cause, us in total_us.items()]
     return sorted(named, key=lambda cause: -cause[1])
 
 
-def _singular(text: str) -> str:
-    """Return the words of a cause, without plural where it occurs once."""
-    return text.replace("launches of 1 ", "launch of 1 ").replace("collectives of 1 ", "collective of 1 ")
+def _firsts(kind: str, count: int) -> str:
+    """Return the words of first launches or collectives of some kernels or groups."""
+    first_of = _COUNTED[kind]
+    return f"first {first_of if count == 1 else _SEVERAL[first_of]} of {plural(count, kind)}"
 
 
 @dataclass(frozen=True, kw_only=True)

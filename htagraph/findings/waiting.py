@@ -124,8 +124,8 @@ def _advice(claim: WaitingClaim) -> str:
 def waits_evidence(results: Results, _claim: Claim) -> Evidence:
     """Return what proves that ranks wait for each other: for whom, why, and where longest."""
     ranks = results.slow.to_frame()
-    bars = [Bar(f"rank {rank}", us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
-    bars.sort(key=lambda bar: int(bar.word.split()[1]))
+    by_rank = sorted(zip(ranks["rank"], ranks["blamed_us"], strict=True))
+    bars = [Bar(f"rank {rank}", us) for rank, us in by_rank]
     bars += [Bar(f"nobody: {why}", us) for why, us in unblamed(results.slow).items()]
     most = ranks.nlargest(MOST_ROWS, "blamed_us")
     headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "share_percent": "of all waiting %"}

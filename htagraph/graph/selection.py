@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Criteria", "IntSelector", "Mask", "Selection", "backward_of", "columns_of", "mask_of", "named", "named_activities",
-    "one_activity", "placed",
+    "numbers_text", "one_activity", "placed",
 ]  # fmt: skip
 
 _SHOWN_NUMBERS = 32
@@ -281,9 +281,21 @@ def one_activity(graph: DependencyGraph, activity: int | Selection) -> int:
     is_number = isinstance(activity, int | np.integer) and not isinstance(activity, bool)
     if not is_number or not 0 <= activity < len(graph.activities):
         count = len(graph.activities)
-        msg = f"activity {shown(activity)}: this graph has activities 0 to {count - 1}; or give graph.select(…)[0]"
+        msg = f"activity {shown(activity)}: {numbers_text(count)}; or give graph.select(…)[0]"
         raise SelectionError(msg)
     return int(activity)
+
+
+def numbers_text(count: int) -> str:
+    """Return which numbers activities of a graph have.
+
+    Example:
+        >>> numbers_text(3), numbers_text(0)
+        ('this graph has activities 0 to 2', 'this graph has no activities: nothing was recorded')
+    """
+    return (
+        f"this graph has activities 0 to {count - 1}" if count else "this graph has no activities: nothing was recorded"
+    )
 
 
 def named(names: Sequence[str], text: str) -> Mask:
@@ -400,7 +412,7 @@ def _activity(graph: DependencyGraph, activity: IntSelector | Selection) -> Mask
     wanted, count = _several(activity), len(graph.activities)
     absent = [number for number in wanted if not 0 <= number < count]
     if absent:
-        msg = f"activity {absent[0]}: this graph has activities 0 to {count - 1}"
+        msg = f"activity {absent[0]}: {numbers_text(count)}"
         raise NothingMeetsError(msg)
     return marked(np.array(wanted, np.int64), count)
 

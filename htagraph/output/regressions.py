@@ -94,7 +94,8 @@ def _verdict(
         return f"{'❌' if exceeded else '⚪'} {word}: {text}"
     if not change.is_known:
         return f"⚪ Step time {change.text()}"
-    text = change.text().removesuffix(", within noise")
+    is_unknown = change.is_empty or change.is_incomplete
+    text = change.text() if is_unknown else change.interval()
     word = "No change beyond noise" if change.is_noise else ("Slower" if change.percent > 0 else "Faster")
     within = ", within the limits" if limits else ""
     mark = "⚪" if change.is_noise else "✅" if change.percent < 0 or limits else "⚠️"

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from htagraph.output.validation import Validation
 
 __all__ = [
-    "FORMATS", "frames_of", "plain", "render_report", "render_summary", "render_validation", "to_json",
+    "FORMATS", "csv_text", "frames_of", "plain", "render_report", "render_summary", "render_validation", "to_json",
 ]  # fmt: skip
 
-FORMATS = ("table", "json", "csv", "md")
+FORMATS = ("table", "json", "md")
+"""Forms of a whole result; CSV is one table of it, which `csv_text` writes."""
 
 _FORMULAS = tuple(
     "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
@@ -127,12 +128,9 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
 
 
 def _rendered(result: Report | Summary | Validation, page: _Page, form: str, width: int, *, color: bool) -> str:
-    """Return a result for programs as JSON or CSV, or what its readers are shown as Markdown or for a terminal."""
+    """Return a result for programs as JSON, or what its readers are shown as Markdown or for a terminal."""
     if form == "json":
         return to_json(result.to_dict())
-    if form == "csv":
-        frames = frames_of(result)
-        return "".join(f"# {name}\n{plain(frame).to_csv(index=False)}\n" for name, frame in frames.items())
     page = page._replace(frames={name: abridged(frame) for name, frame in page.frames.items()})
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
@@ -151,6 +149,11 @@ def frames_of(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
         sentences = {"conclusions": pd.DataFrame({"sentence": result.sentences})}
         return {"inputs": result.inputs, **first, **result.tables, "issues": result.issues, **sentences}
     return result.tables
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """Return a table as CSV: a line of headings, and a line per row."""
+    return plain(table).to_csv(index=False)
 
 
 def to_json(envelope: dict[str, Any]) -> str:

@@ -502,7 +502,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
 def top_rows(table: pd.DataFrame, count: int) -> pd.DataFrame:
     """Return the first rows of a table, whose title then says how many the table has; of many ranks, see `abridged`."""
     top = table.copy() if _is_of_many_ranks(table) else table.head(count)
-    top.attrs = {"rows": len(table), "few": count}
+    top.attrs = {"rows": len(table), "few": count, "all": f"--top {len(table)}"}
     return top
 
 
@@ -518,7 +518,7 @@ def abridged(table: pd.DataFrame) -> pd.DataFrame:
     Example:
         >>> table = abridged(pd.DataFrame({"rank": range(20), "idle_us": [1.0] * 19 + [9.0]}))
         >>> table["rank"].tolist(), title_of("idle", Wording(), table)
-        (['median', 0, 1, 2, 19], 'Idle (median and 4 of 20 rows; all: --format csv)')
+        (['median', 0, 1, 2, 19], 'Idle (median and 4 of 20 rows; all: --format json)')
     """
     few = table.attrs.get("few", _FEW_ROWS)
     if not _is_of_many_ranks(table) or len(table) <= max(few, _MAX_ROWS):
@@ -545,8 +545,9 @@ def title_of(name: str, wording: Wording, table: pd.DataFrame) -> str:
     """Return the title of a table, with the number of its rows where only some are shown."""
     title, medians = wording.titles.get(name, name.replace("_", " ").capitalize()), table.attrs.get("medians", 0)
     rows, shown = table.attrs.get("rows", 0), len(table) - medians
-    whose, every = (f"median{'s' * (medians > 1)} and ", "; all: --format csv") if medians else ("", "")
-    return f"{title} ({whose}{shown} of {rows:,} rows{every})" if rows > shown else title
+    whose = f"median{'s' * (medians > 1)} and " if medians else ""
+    option = "--format json" if medians else table.attrs.get("all", "--format json")
+    return f"{title} ({whose}{shown} of {rows:,} rows; all: {option})" if rows > shown else title
 
 
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:

@@ -35,7 +35,7 @@ def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
     """Return the type of what a command prints as JSON.
 
     Example:
-        >>> sorted(envelope_model("opportunities").model_fields)[:4]
+        >>> sorted(envelope_model("plan").model_fields)[:4]
         ['command', 'counts', 'inputs', 'results']
     """
     title = f"htagraph: {command}" if command in ASKED else f"htagraph {command} --format json"

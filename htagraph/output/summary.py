@@ -28,7 +28,7 @@ from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, with_shares
-from htagraph.queries.inputs import INPUTS, ISSUES, devices_in, issues_of, window_us
+from htagraph.queries.inputs import INPUTS, ISSUES, NO_DEVICE, devices_in, issues_of, window_us
 from htagraph.queries.on_workers import UPPER_BOUND, known_us, over_ranks
 from htagraph.queries.replay import replay
 from htagraph.trace.readers import said_for
@@ -139,7 +139,7 @@ class Summary:
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
         devices = devices_in(self.inputs)
         kinds = devices if len(devices) < 2 else [f"{len(devices)} kinds of devices"]
-        kinds = [kind.replace("none (host only)", "no device work") for kind in kinds]
+        kinds = ["no device work" if kind == NO_DEVICE else kind for kind in kinds]
         length = time_text(self.window_us)
         if self.graph is not None:
             length = usual_step_text(self.graph) or length

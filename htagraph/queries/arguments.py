@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.selection import Selection
+from htagraph.graph.selection import Selection, numbers_text
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
@@ -66,7 +66,7 @@ def arguments(
     _refuse_names(names)
     chosen = np.arange(len(acts)) if activities is None else _numbers(graph, activities)
     if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(acts):
-        msg = f"activities {chosen.min()} to {chosen.max()}: this graph has activities 0 to {len(acts) - 1}"
+        msg = f"activities {chosen.min()} to {chosen.max()}: {numbers_text(len(acts))}"
         raise SelectionError(msg)
     columns = _columns(graph, names, chosen, as_text=False)
     return pd.DataFrame(columns, index=pd.Index(chosen, dtype="int64", name="activity"), dtype=object)

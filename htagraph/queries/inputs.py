@@ -13,7 +13,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import JobOnWorkers
 from htagraph.trace.columns import Trace
 
-__all__ = ["INPUTS", "ISSUES", "devices_in", "inputs_of", "issues_of", "window_us"]
+__all__ = ["INPUTS", "ISSUES", "NO_DEVICE", "devices_in", "inputs_of", "issues_of", "window_us"]
 
 INPUTS = Table(
     "Traces read",
@@ -28,6 +28,8 @@ INPUTS = Table(
     Col("span_us", doc="time from the rank's first to its last activity", maybe=True),
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
+NO_DEVICE = "none (host only)"
+"""The device of a rank without device work."""
 ISSUES = Table(
     "Problems in the files: repaired, dropped or unmatched",
     Col("rank", "int64"),
@@ -39,7 +41,7 @@ ISSUES = Table(
 
 def devices_in(inputs: pd.DataFrame) -> list[str]:
     """Return the kinds of devices in `inputs_of`; a rank without device work is no kind where others have some."""
-    return sorted({*map(str, inputs["device"])} - {"none (host only)"}) or sorted({*map(str, inputs["device"])})
+    return sorted({*map(str, inputs["device"])} - {NO_DEVICE}) or sorted({*map(str, inputs["device"])})
 
 
 def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:
@@ -79,7 +81,7 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
     of_rank = acts.of_rank(rank)
     used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]])}
     if not used:
-        return "none (host only)"
+        return NO_DEVICE
     properties = trace.facts.devices if trace else ()
     names = sorted({device.name for device in properties if device.id in used and device.name})
     kinds = {device.name for device in properties if device.name}

@@ -537,11 +537,16 @@ class Sweep(NamedTuple):
     """``network``, ``batch`` (the factors are its sizes), or criteria as `criteria` reads them."""
     factors: tuple[float, ...]
 
+    @property
+    def is_of_batches(self) -> bool:
+        """Whether the factors are sizes of batches."""
+        return self.what == "batch"
+
     def apply(self, scenario: Scenario, factor: float) -> Scenario:
         """Return the scenario in which it takes `factor` times as long."""
         if self.what == "network":
             return scenario.scale_network(factor=factor)
-        if self.what == "batch":
+        if self.is_of_batches:
             return scenario.batch(new=round(factor))
         return scenario.scale(factor=factor, **criteria(self.what))
 

@@ -63,6 +63,10 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
     return Scenario(graph, replace(initial(graph), also=recordings))
 
 
+_MEANINGS = {"scale_network": ": transfers take {factor:g} times as long"}
+"""Meanings of changes whose numbers can be taken for the opposite, by the name of the change."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scenario(Changes):
     """Changes to a job, applied left to right. A scenario is immutable: every method returns a new one.
@@ -102,7 +106,8 @@ class Scenario(Changes):
 
     def _after(self, change: str, state: State, options: dict[str, Any]) -> Scenario:
         given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)
-        return Scenario(self.graph, state, (*self.changes, f"{change}({given})"))
+        means = _MEANINGS[change].format(**options) if change in _MEANINGS else ""
+        return Scenario(self.graph, state, (*self.changes, f"{change}({given}){means}"))
 
 
 @described(TABLE)

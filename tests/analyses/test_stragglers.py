@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.analyses.stragglers import Stragglers, _of_steps, _times, stragglers
+from htagraph.analyses.stragglers import Stragglers, _Compared, _of_steps, _times, stragglers
 from htagraph.core.errors import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
@@ -339,7 +339,9 @@ def test_names_are_escaped_and_many_ranks_are_cut() -> None:
 
 def test_a_difference_that_no_test_confirms_may_be_chance() -> None:
     row = {"step_excess_us": 25_600.0, "slow": False, "slow_steps": 0, "own_step_us": 1e5}
-    assert _of_steps(row, 1) == "nothing shows, beyond chance, that its own work takes longer than its peers'"
+    compared = _Compared(1, is_like_work=False, has_unsure_clocks=False)
+    said = _of_steps(row, compared)
+    assert said == "nothing shows, beyond chance, that its own work takes longer than its peers'"
 
 
 def test_several_slow_ranks_are_a_group() -> None:

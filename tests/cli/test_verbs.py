@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from htagraph.cli import main as cli
-from htagraph.cli.verbs import QUESTIONS, VERBS, Verbs
+from htagraph.cli.verbs import FORMER, QUESTIONS, VERBS, Verbs
 from tests.reach import DATA
 
 GROUP: Any = typer.main.get_command(cli.app)
@@ -76,6 +76,33 @@ def test_an_option_has_the_default_that_its_report_has(name: str) -> None:
     taken = inspect.signature(resolve_name(f"htagraph.output.{row.report}")).parameters
     assert all(taken[option].default == default for option, default in {**row.options, **row.last}.items())
     assert next(iter(row.defaults)) == "paths"
+
+
+@pytest.mark.parametrize("form", ["table", "json", "md"])
+@pytest.mark.parametrize("name", FORMER)
+def test_a_former_name_gives_what_its_words_give(name: str, form: str, run: Any) -> None:
+    verb, *options = FORMER[name]
+    jobs = [str(DATA / "demo")] * (2 if verb == "diff" else 1)
+    former = run(name, *jobs, "--top", "3", "-f", form)
+    assert (former.code, former.err) == (0, "")
+    assert former.out == run(verb, *options, *jobs, "--top", "3", "-f", form).out
+
+
+def test_no_help_lists_a_former_name_and_its_schema_is_that_of_its_verb(run: Any) -> None:
+    assert FORMER.keys().isdisjoint(VERBS)
+    assert {words[0] for words in FORMER.values()} <= VERBS.keys()
+    shown = run("--help").out.split()
+    for name, (verb, *_) in FORMER.items():
+        assert name not in shown
+        assert run("schema", name).out == run("schema", verb).out
+
+
+def test_names_alone_have_a_device_and_no_limits(run: Any) -> None:
+    jobs = [str(DATA / "demo")] * 2
+    for words, option in ((["--names", "--fail-on", "step_time>+5%"], "--names"), (["--device", "host"], "--device")):
+        ran = run("diff", *jobs, *words)
+        assert ran.code == 2
+        assert option in ran.err
 
 
 @pytest.mark.parametrize("verb", ["stragglers", "summary"])

@@ -92,8 +92,8 @@ def test_a_result_without_a_figure_names_the_formats(run: Any, tmp_path: Path) -
 
 def test_json_and_markdown_need_no_format(run: Any, tmp_path: Path) -> None:
     for name in ("a.json", "a.md"):
-        assert run("opportunities", DEMO, "-o", tmp_path / name).code == 0
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["command"] == "opportunities"
+        assert run("plan", DEMO, "-o", tmp_path / name).code == 0
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["command"] == "plan"
     assert "\n\n## What to change" in (tmp_path / "a.md").read_text(encoding="utf-8")
 
 
@@ -116,7 +116,7 @@ def test_one_table_is_one_file_and_several_are_not(run: Any, tmp_path: Path) -> 
 
 
 def test_parquet_is_no_text(run: Any) -> None:
-    ran = run("opportunities", DEMO, "-f", "parquet")
+    ran = run("plan", DEMO, "-f", "parquet")
     assert (ran.code, ran.out) == (2, "")
     assert "-o DIR/" in ran.err
 

@@ -13,7 +13,7 @@ from htagraph.findings.finding import Claim
 from htagraph.findings.plan import plan_of
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of
-from htagraph.output.reports.ranks import opportunities_report, plan_report
+from htagraph.output.reports.ranks import plan_report
 from tests.findings.claims_by_hand import blocking, gain
 from tests.reach import DATASETS, REAL, graph_of, label
 
@@ -49,11 +49,14 @@ def test_every_command_begins_with_the_head_of_the_list(path: Path) -> None:
     graph = graph_of(path)
     summary = hg.summarize(graph)
     first = summary.to_dict()["results"]["first"]
-    report = opportunities_report(graph, ["x"])
+    report = plan_report(graph, ["x"])
     assert report.to_dict()["results"]["first"] == first
     if summary.changes.first is not None and summary.changes.first.change is not None:
         (planned,) = plan_report(graph, ["x"], budget=1).to_dict()["results"]["changes"]
-        assert planned == first
+        assert first is not None
+        gain = tuple(planned[column] for column in ("low_us", "gain_us", "high_us"))
+        assert (planned["options"], planned["scope"]) == (first["change"], first["scope"])
+        assert gain == pytest.approx(tuple(first["gain_us"][end] for end in ("low", "value", "high")))
 
 
 @pytest.mark.parametrize("path", JOBS, ids=label)
@@ -82,3 +85,12 @@ def test_the_head_does_not_depend_on_who_asks() -> None:
         plan_of(results, 1).proposed[0],
     ]
     assert len(set(heads)) == 1
+
+
+def test_the_list_is_printed_with_a_line_per_change_and_its_gain() -> None:
+    found = hg.changes(graph_of(DATASETS[0]))
+    lines = str(found).splitlines()
+    assert len(lines) == len(found)
+    assert [line.partition(". ")[0] for line in lines] == [str(number) for number in range(1, len(found) + 1)]
+    assert all("Change(" not in line for line in lines)
+    assert str(ranked([])) == "No change is known to gain anything."

@@ -16,7 +16,6 @@ from tests.reach import DATA, DATASETS, REAL, graph_of, label
 
 WORDS = ["job"]
 REPORTS = {
-    "opportunities": partial(ranks.opportunities_report, inputs=WORDS),
     "plan": partial(ranks.plan_report, inputs=WORDS),
     "stragglers": partial(ranks.stragglers_report, inputs=WORDS),
     "collectives": partial(ranks.collectives_report, inputs=WORDS),

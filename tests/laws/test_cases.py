@@ -133,7 +133,7 @@ def test_k11_rows_within_one_another_are_one_piece_of_work(run: Run) -> None:
 
 
 def test_k12_no_name_is_shown_as_the_linker_writes_it(run: Run) -> None:
-    for verb in ("summary", "kernels", "critical-path", "opportunities"):
+    for verb in ("summary", "kernels", "critical-path", "plan"):
         assert "_ZN" not in printed(run, verb, "K12"), verb
     assert "cudnn::bn_fw_tr_1C11_kernel_NCHW" in printed(run, "kernels", "K12")
 
@@ -144,7 +144,7 @@ def test_k13_a_recording_of_devices_alone_asks_for_the_host(run: Run) -> None:
     assert "with_stack" not in text
     support = printed(run, "validate", "K13")
     assert "operators of the host no" in support
-    for verb in ("idle", "opportunities", "plan", "critical-path"):
+    for verb in ("idle", "plan", "critical-path"):
         assert not re.search(r"fast host|infinite-host|between operators", printed(run, verb, "K13")), verb
 
 

@@ -22,8 +22,8 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.output import regressions
 from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
-from htagraph.output.reports.ranks import critical_path_report, opportunities_report, plan_report
-from htagraph.output.reports.two_jobs import compare_report, diff_report
+from htagraph.output.reports.ranks import critical_path_report, plan_report
+from htagraph.output.reports.two_jobs import diff_report, names_report
 from htagraph.output.reports.workers import job_report, job_stragglers_report
 from htagraph.whatif.candidates import CLASSES
 from tests.reach import DATA, JOBS, LARGE_BYTES, REAL, graph_of, label
@@ -173,7 +173,7 @@ def test_a_recording_that_lost_rows_is_compared_with_no_complete_one(folder: Pat
     comment = regressions.comment(result, result.change, [])
     assert comment.startswith("### ⚪ Cannot tell: one of the recordings is incomplete")
     assert "|" not in comment
-    compared = compare_report(jobs, names, ("before", "after"))
+    compared = names_report(jobs, names, ("before", "after"))
     assert compared.sentences[: len(notes)] == notes
     assert not len(compared.tables["names"])
     assert not hg.assert_no_slower(folder, tmp_path).is_known
@@ -246,7 +246,7 @@ def test_no_gain_is_predicted_where_other_ranks_set_the_pace(path: Path) -> None
         pytest.skip("devices do more than meet ranks that were not read")
     notes = {f"{missing.sentence} {missing.advice}" for missing in missing_parts(graph)}
     half = hg.what_if(graph).scale(factor=0.5, kind="communication").run()
-    reports = [opportunities_report(graph, []), plan_report(graph, []), what_if_report([half, half], ["half"])]
+    reports = [plan_report(graph, []), plan_report(graph, [], budget=3), what_if_report([half, half], ["half"])]
     for report in reports:
         assert set(report.sentences) <= notes, report.command
         assert not any(len(table) for table in report.tables.values()), report.command

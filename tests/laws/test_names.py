@@ -59,7 +59,7 @@ def test_rows_of_different_kernels_look_different_and_none_is_mangled(path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["kernels", "summary", "opportunities", "critical-path", "idle", "launches"])
+@pytest.mark.parametrize("verb", ["kernels", "summary", "plan", "critical-path", "idle", "launches"])
 @pytest.mark.parametrize("path", JOBS, ids=_label)
 def test_no_report_has_a_mangled_name_and_each_suggested_prediction_runs(path: Path, verb: str, run: Any) -> None:
     ran = run(verb, str(path))
@@ -125,7 +125,7 @@ def _hold(frame: pd.DataFrame, width: int) -> None:
 
 @pytest.mark.slow
 @of_each_pair
-@pytest.mark.parametrize("verb", ["diff", "compare", "compare --by path"])
+@pytest.mark.parametrize("verb", ["diff", "diff --names", "diff --names --by path"])
 def test_a_comparison_shows_no_mangled_name_no_address_and_no_two_rows_alike(
     pair: tuple[Path, Path], verb: str, run: Any, frames: list[pd.DataFrame]
 ) -> None:

@@ -34,7 +34,7 @@ _OF_PYTORCH = re.compile(
 _VERDICT = re.compile(r"Bound by|saves|would take|[Dd]evices? waits?|activities=|CUDA graphs")
 _VERBS: tuple[tuple[str, ...], ...] = (
     ("summary", "--full"), ("summary",), ("validate",), ("critical-path",), ("idle",), ("kernels",), ("launches",),
-    ("kernels", "--by", "module"), ("kernels", "--by", "shape"), ("opportunities",), ("plan",), ("phases",),
+    ("kernels", "--by", "module"), ("kernels", "--by", "shape"), ("plan",), ("plan", "-k", "3"), ("phases",),
     ("memory",),    ("roofline",), ("stragglers",), ("collectives",), ("what-if", "--infinite-host"),
 )  # fmt: skip
 

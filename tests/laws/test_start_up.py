@@ -22,14 +22,8 @@ from htagraph.findings.verdict import claims_of
 from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
 from htagraph.output.reports.device_time import idle_report, launches_report, phases_report
-from htagraph.output.reports.ranks import (
-    collectives_report,
-    critical_path_report,
-    opportunities_report,
-    plan_report,
-    stragglers_report,
-)
-from htagraph.output.reports.two_jobs import compare_report, diff_report
+from htagraph.output.reports.ranks import collectives_report, critical_path_report, plan_report, stragglers_report
+from htagraph.output.reports.two_jobs import diff_report, names_report
 from htagraph.queries.start_up import start_up_by_rank
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, DATASETS, REAL, graph_of, label, raw_events
@@ -201,8 +195,7 @@ REPORTS: dict[str, Callable[[hg.DependencyGraph], Report]] = {
     "plan": lambda graph: plan_report(graph, ["job"]),
     "what-if": lambda graph: what_if_report([hg.what_if(graph).infinite_host().run()], ["--infinite-host"]),
     "diff": lambda graph: diff_report(hg.diff(graph, graph), hg.compare(graph, graph), ["a", "b"]),
-    "compare": lambda graph: compare_report([graph, graph], hg.compare(graph, graph), ["a", "b"]),
-    "opportunities": lambda graph: opportunities_report(graph, ["job"]),
+    "diff --names": lambda graph: names_report([graph, graph], hg.compare(graph, graph), ["a", "b"]),
     "critical-path": lambda graph: critical_path_report(hg.critical_path(graph), ["job"]),
 }
 """The commands that speak of idle devices, of waits, of time of the host, of what bounds a job or of what gains."""

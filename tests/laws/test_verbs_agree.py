@@ -17,7 +17,7 @@ from htagraph.graph.measures.earlier_work import waits_for_earlier_work
 from htagraph.graph.measures.steps import cadence_of, usual_step_ns
 from htagraph.output.reports.changes import what_if_report
 from htagraph.output.reports.device_time import idle_report
-from htagraph.output.reports.ranks import critical_path_report, opportunities_report
+from htagraph.output.reports.ranks import critical_path_report, plan_report
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial
 from htagraph.whatif.changes.infinite_gpu import infinite_gpu
@@ -115,7 +115,7 @@ def test_the_bound_is_one_in_summary_critical_path_and_plan(path: Path) -> None:
     summary = hg.summarize(graph)
     bounds = [claim.about for claim in summary.claims if claim.says == "bound"]
     assert bounds == [Results(graph).bound.cause][: len(bounds)]
-    for report in (critical_path_report(hg.critical_path(graph), ["x"]), opportunities_report(graph, ["x"])):
+    for report in (critical_path_report(hg.critical_path(graph), ["x"]), plan_report(graph, ["x"])):
         said = " ".join(report.sentences)
         whole = " ".join(summary.verdict)
         for words in re.findall(r"(?i)bound by ([a-z ]+):", said):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.output.render import FORMATS, render_report, render_summary, render_validation
+from htagraph.output.render import FORMATS, csv_text, frames_of, render_report, render_summary, render_validation
 from htagraph.output.report import Report
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, step, write
 
@@ -36,10 +35,9 @@ def test_json_is_the_envelope_and_color_is_shown_where_wanted() -> None:
     assert "\x1b[" in render_summary(summary, "table", color=True)
 
 
-def test_csv_has_a_block_per_table_with_full_names_and_µs() -> None:
-    blocks = render_summary(small(), "csv").split("\n\n")
-    kernels = next(block for block in blocks if block.startswith("# kernels"))
-    rows = list(csv.DictReader(io.StringIO(kernels.split("\n", 1)[1])))
+def test_csv_is_a_table_with_full_names_and_µs() -> None:
+    kernels = csv_text(frames_of(small())["kernels"])
+    rows = list(csv.DictReader(io.StringIO(kernels)))
     assert {row["name"] for row in rows} == {COMPUTE, LONG}
     assert float(rows[0]["total_us"]) == 20_000
 
@@ -117,14 +115,14 @@ def test_a_report_for_programs_has_everything_and_no_nan() -> None:
 
 
 def test_figures_are_a_table_of_their_own_in_csv() -> None:
-    text = render_report(report(figures={"straggler": None, "notes": ["a", "b"]}), "csv")
-    assert "# figures\nstraggler,notes\n,a; b\n" in text
+    frames = frames_of(report(figures={"straggler": None, "notes": ["a", "b"]}))
+    assert csv_text(frames["figures"]) == "straggler,notes\n,a; b\n"
 
 
 @pytest.mark.parametrize(("form", "empty"), [("csv", "a,\n"), ("md", "| a | - |"), ("table", "-")])
 def test_a_ratio_to_nothing_has_no_number(form: str, empty: str) -> None:
     brief = {"ratios": pd.DataFrame({"of": ["a"], "speedup": [float("inf")]})}
-    text = render_report(report(brief=brief) if form != "csv" else replace(report(), tables=brief), form)
+    text = render_report(report(brief=brief), form) if form != "csv" else csv_text(brief["ratios"])
     assert empty in text
     assert "inf" not in text
 
@@ -132,7 +130,7 @@ def test_a_ratio_to_nothing_has_no_number(form: str, empty: str) -> None:
 def test_readers_get_the_brief_tables_where_there_are_some() -> None:
     brief = {"parts": pd.DataFrame({"rank": [77]})}
     assert "77" in render_report(report(brief=brief), "md")
-    assert "77" not in render_report(report(brief=brief), "csv")
+    assert "parts" not in frames_of(report(brief=brief))
 
 
 def test_no_rank_is_called_minus_one_and_names_that_are_cut_alike_differ() -> None:
@@ -166,18 +164,18 @@ def test_no_form_has_a_character_that_commands_a_terminal(form: str) -> None:
     rows = pd.DataFrame({"name": [HOSTILE], "count": [1]})
     issues = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
     report = Report("test", pd.DataFrame({"file": ["a.json"]}), issues, 1.0, {"rows": rows}, [HOSTILE])
-    shown = render_report(report, form)
+    shown = render_report(report, form) + "".join(map(csv_text, frames_of(report).values()))
     assert all(letter.isprintable() or letter == "\n" for letter in shown)
     if form == "json":
-        assert json.loads(shown)["results"]["rows"][0]["name"] == HOSTILE
+        rows_shown = json.loads(render_report(report, form))["results"]["rows"]
+        assert rows_shown[0]["name"] == HOSTILE
 
 
 def test_no_text_in_csv_is_a_formula_and_numbers_stay_numbers() -> None:
     texts = ["=1+1", "+x", "-cmd", "@sum", " =a", "\t=a", "-", "-5", "+3.5x", "+3.5", "gemm", ""]
     texts += ["+1+1", "-1:2", "+5%", "\uff1d1", "1+1", "-1.5e-3"]
     rows = pd.DataFrame({"name": texts, "change_us": [-1.5] * len(texts), "at": [-1] * len(texts)})
-    report = Report("test", pd.DataFrame(), pd.DataFrame(), 1.0, {"rows": rows}, [])
-    lines = list(csv.reader(render_report(report, "csv").split("# rows\n")[1].split("\n\n")[0].splitlines()[1:]))
+    lines = list(csv.reader(csv_text(rows).splitlines()[1:]))
     plain = ["'=1+1", "'+x", "'-cmd", "'@sum", "' =a", "' =a", "-", "-5", "'+3.5x", "+3.5", "gemm", ""]
     plain += ["'+1+1", "'-1:2", "+5%", "'\uff1d1", "1+1", "-1.5e-3"]
     assert lines == [[text, "-1.5", "-1"] for text in plain]

@@ -21,8 +21,8 @@ DEMO, HOST = (str(REPOSITORY / "data" / name) for name in ("demo", "gloo_ddp"))
 RUNS: list[list[str]] = [
     ["summary", DEMO], ["critical-path", DEMO, "--segments"], ["what-if", DEMO, "--network", "0.5"],
     ["what-if", DEMO, "--network", "0.5", "--jitter", "0.05:5"], ["what-if", DEMO, "--sweep", "network=0.5,1"],
-    ["opportunities", DEMO], ["stragglers", DEMO], ["collectives", DEMO, "--each"], ["diff", DEMO, HOST],
-    ["compare", DEMO, HOST], *(["kernels", DEMO, "--by", by] for by in ("name", "rank", "operator", "module")),
+    ["plan", DEMO], ["stragglers", DEMO], ["collectives", DEMO, "--each"], ["diff", DEMO, HOST],
+    ["diff", DEMO, HOST, "--names"], *(["kernels", DEMO, "--by", by] for by in ("name", "rank", "operator", "module")),
     ["kernels", HOST, "--by", "shape"], ["kernels", DEMO, "--by", "annotation"], ["idle", DEMO], ["idle", HOST],
     ["memory", DEMO], ["launches", DEMO], ["counters", DEMO, "--series"], ["roofline", HOST], ["phases", DEMO],
     ["patterns", DEMO, "--operator", "aten::addmm", "--min-length", "1"], ["validate", HOST, "--arguments"],
@@ -83,11 +83,11 @@ def test_each_schema_is_one(command: str | None) -> None:
 
 def test_the_schema_accepts_what_is_printed_and_units_are_in_it(run: Any) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    envelope = json.loads(run("opportunities", DEMO, "-f", "json").out)
-    for schema in (json_schema("opportunities"), json_schema()):
+    envelope = json.loads(run("plan", DEMO, "-f", "json").out)
+    for schema in (json_schema("plan"), json_schema()):
         jsonschema.validate(envelope, schema)
-    rows = json_schema("opportunities")["$defs"]["OpportunitiesOpportunitiesRow"]["properties"]
+    rows = json_schema("plan")["$defs"]["PlanOpportunitiesRow"]["properties"]
     assert rows["gain_us"]["description"] == "µs"
-    envelope["results"]["opportunities"][0]["gain_us"] = "long"
+    envelope["results"]["plan"][0]["gain_us"] = "long"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(envelope, json_schema("opportunities"))
+        jsonschema.validate(envelope, json_schema("plan"))

@@ -114,10 +114,9 @@ _RANKED: Mapping[str, str] = {
     "stragglers": "Which rank makes the others wait, for how long, and why it is late.",
     "idle": "Why device streams are idle: idle time by cause, and the longest pauses.",
     "collectives": "How long ranks wait for each other in collectives, how long transfers take, at which bandwidth.",
-    "opportunities": "What to change, the first thing to do first; and kernels, operators, ranks, process groups and "
-    "host phases by the largest possible gain, each replayed. Takes longer than the others.",
-    "plan": "Which three changes save most together, and what each adds to the others: gains of single changes do not "
-    "add up. Takes longer than the others.",
+    "plan": "What to change, the first thing to do first; kernels, operators, ranks, process groups and host phases by "
+    "the largest possible gain, each replayed; and which three changes save most together, as gains do not add up. "
+    "Takes longer than the others.",
 }
 """Tools that rank what they find in one job: `summary`, and verbs that are rows of `QUESTIONS`."""
 _KEPT = 3

@@ -1,4 +1,4 @@
-"""Why steps take longer or shorter after than before: the sentences of ``htagraph diff``, `diff` and ``compare``."""
+"""Why steps take longer or shorter after than before: the sentences of ``htagraph diff`` and `diff`."""
 
 from __future__ import annotations
 
@@ -170,11 +170,14 @@ def _left_out(diff: Diff) -> list[str]:
     """Say how many first steps are not compared because they warm up."""
     cadences = [cadence_of(part.graph) for part in diff.parts]
     return [
-        f"Not compared: the first {plural(cadence.warm_up, 'step').removeprefix('1 ')} of the job {which}, as first "
-        "steps warm up."
+        f"Not compared: the first {_steps(cadence.warm_up)} of the job {which}, as first steps warm up."
         for which, part, cadence in zip(("before", "after"), diff.parts, cadences, strict=True)
         if cadence and cadence.warm_up and part.steps and part.steps[0] > cadence.steps[cadence.warm_up - 1]
     ]
+
+
+def _steps(count: int) -> str:
+    return "step" if count == 1 else plural(count, "step")
 
 
 def _without_steps(parts: Sequence[ComparedPart]) -> str:

@@ -54,7 +54,7 @@ def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) 
     elif not len(linked):
         links = "No activity of the trace has a node: were both recorded in one run, with External ids?"
     else:
-        count = plural(len(linked), "activity").replace("activitys", "activities")
+        count = f"{len(linked):,} {'activity' if len(linked) == 1 else 'activities'}"
         links = f"{count} of the trace belong to {plural(linked['et_node'].nunique(), 'node')}."
     return [
         f"{plural(len(nodes), 'node')} of {plural(nodes['name'].nunique(), 'name')}; {operators:,} are operators with "

@@ -1,4 +1,4 @@
-"""What ``htagraph critical-path`` and ``htagraph opportunities`` say."""
+"""What ``htagraph critical-path`` and ``htagraph plan`` say."""
 
 from __future__ import annotations
 

@@ -185,7 +185,8 @@ def _nobody(stragglers: Stragglers, total: str) -> list[str]:
     rank, but = int(most["rank"]), "" if stragglers.slow_group else "but "
     waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
-        waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
+        waited = _not_blamed(stragglers, f"{total} of waiting (summed over ranks)")
+        nobody = []
     return spoken(
         waited,
         *nobody,
@@ -198,11 +199,15 @@ def _nobody(stragglers: Stragglers, total: str) -> list[str]:
 
 def _unblamed(stragglers: Stragglers) -> list[str]:
     """Return how much of the waiting no rank can be blamed for, and why, if it is not next to nothing."""
+    share = sum(unblamed(stragglers).values()) / stragglers.total_wait_us
+    return [] if share < MIN_SHARE else [_not_blamed(stragglers, "the waiting")]
+
+
+def _not_blamed(stragglers: Stragglers, waiting: str) -> str:
+    """Return the share of the waiting, in these words, that no rank can be blamed for, and why."""
     nobody = unblamed(stragglers)
     share = sum(nobody.values()) / stragglers.total_wait_us
-    if share < MIN_SHARE:
-        return []
-    return [f"Of the waiting, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}."]
+    return f"Of {waiting}, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}."
 
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:

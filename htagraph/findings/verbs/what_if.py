@@ -139,14 +139,21 @@ def _cause(bound: Bound, source: str) -> str:
     return f"{words} in {source}" if source and bound.cause == "outside" else words
 
 
-def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:
-    """Return which factors were tried, and the shortest time; the table has the others."""
+def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float, *, of_batches: bool = False) -> list[str]:
+    """Return the factors that were tried, and the shortest time.
+
+    Args:
+        table: the result of `htagraph.sweep`.
+        what: the words that are swept, and the changes before.
+        recorded_us: the recorded step, µs.
+        of_batches: whether the factors are sizes of batches.
+    """
     rows = table.sort_values("factor", ignore_index=True)
     best = rows.iloc[int(rows["mean_step_us"].argmin())]
-    kind = "batch size" if what.startswith("batch") else "factor"
+    kind = "batch size" if of_batches else "factor"
     tried = f"{plural(len(rows), kind)} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
     shortest = f"The shortest step takes {time_text(best['mean_step_us'])} at {best['factor']:g}"
-    if what.startswith("batch"):  # a smaller batch has shorter steps: samples count
+    if of_batches:  # a smaller batch has shorter steps: samples count
         best = rows.iloc[int((rows["factor"] / rows["mean_step_us"]).to_numpy().argmax())]
         shortest = (
             f"A batch of {best['factor']:g} gives the most samples per second, {time_text(best['mean_step_us'])} a step"

@@ -50,8 +50,8 @@ def timeline(graph: DependencyGraph) -> Figure:
         >>> figure.layout.title.text.split("<br>")[0]
         'The 8 streams of 4 ranks are busy 52 % of 24.9 ms'
     """
-    about = "Each row is a stream; each cell has the colour of the work that takes most of its time."
     rows, word = _work(graph)
+    about = f"Each row is a {word}; each cell has the colour of the work that takes most of its time."
     if not len(rows):
         return style.nothing("No work was recorded on any rank", about)
     ranks = len(np.unique(graph.activities.rank[rows]))
@@ -80,7 +80,7 @@ def timeline(graph: DependencyGraph) -> Figure:
     who = f"The {plural(len(labels), word)} of {plural(ranks, 'rank')}"
     busy = f"{'are' if len(labels) > 1 else 'is'} busy {100 * float(mostly.mean()):.0f} %"
     return style.drawn(
-        [heat, *legend], f"{who} {busy} of {time_text(float(end.max() - start.min()))}", about.replace("stream", word),
+        [heat, *legend], f"{who} {busy} of {time_text(float(end.max() - start.min()))}", about,
         height=style.row_pixels(len(labels)) + 40, showlegend=True, xaxis={**time.axis(), "showgrid": False},
         yaxis=style.category_ticks(labels), legend=style.ABOVE, plot_bgcolor=style.EMPTY,
     )  # fmt: skip

@@ -197,9 +197,10 @@ def sweep_report(
     what = " ".join([asked.what, *(f"after {text}" for text in texts)])
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
     takes = "transfers between ranks take" if asked.what == "network" else f"{asked.what} takes"
-    title = f"If {takes} FACTOR times as long" if asked.what != "batch" else "If the batch of each rank is FACTOR"
+    title = f"If {takes} FACTOR times as long" if not asked.is_of_batches else "If the batch of each rank is FACTOR"
     return report_on(
-        graph, "what-if", {"sweep": table}, findings.sweep_sentences(table, what, recorded_us),
+        graph, "what-if", {"sweep": table},
+        findings.sweep_sentences(table, what, recorded_us, of_batches=asked.is_of_batches),
         figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
         titles={"sweep": f"{title} (low, high: 90 % interval of the speedup)"},

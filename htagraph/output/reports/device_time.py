@@ -81,7 +81,7 @@ CALLS = Table(
     Col("calls", "int64"),
     Col("works", "int64", heading="kernels and copies"),
     Col("total_us mean_us max_us", doc="the calls' durations"),
-    Col("excessive", "int64", "calls longer than the cutoff"),
+    Col("excessive", "int64", "calls that take longer than 50 µs", heading="calls > 50 µs"),
     Col("median_delay_us", doc="from the call's end to the start of its first kernel or copy"),
     Col("short_percent", doc="calls that took longer than the kernels and copies they launched"),
     rank_by="total_us",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
+from htagraph.analyses.kernel_patterns import TABLE
 from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import FRAMES
 from htagraph.core.naming import LINEAR
@@ -67,8 +68,8 @@ def patterns_report(
     is_chosen = operator is None
     name = repeating_operator(graph, min_length) if operator is None else operator
     table = hg.kernel_patterns(graph, name, min_length=min_length)
-    shown = table.groupby("rank").head(top)
-    brief = shown.drop(columns=["pattern", "example"])
+    shown = _over_ranks(table).head(top)
+    brief = shown.drop(columns="pattern")
     brief.insert(0, "number", range(1, len(shown) + 1))
     nothing = f"No operator, annotation or function launched the same {min_length} kernels or more twice."
     sentences = [nothing]
@@ -81,7 +82,17 @@ def patterns_report(
         {"patterns": table},
         sentences,
         brief={"patterns": brief},
+        titles={"patterns": f"{TABLE.title}, summed over ranks"} if len(graph.ranks) > 1 else {},
     )
+
+
+def _over_ranks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return patterns with one row for all ranks that have the same one, and the number of these ranks."""
+    sums = table.groupby(["operator", "pattern", "kernels"], as_index=False, sort=False).agg(
+        ranks=("rank", "nunique"), count=("count", "sum"), kernel_us=("kernel_us", "sum"),
+        operator_us=("operator_us", "sum"),
+    )  # fmt: skip
+    return sums.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
 def _listed(patterns: Sequence[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""What ranks do together, and what decides the job's end: collectives, stragglers, the critical path, opportunities."""
+"""What ranks do together, and what decides the job's end: collectives, stragglers, critical path, changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,10 +18,12 @@ from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
+if TYPE_CHECKING:
+    from htagraph.findings.plan import BestChanges
+
 __all__ = [
     "collectives_report",
     "critical_path_report",
-    "opportunities_report",
     "opportunity_titles",
     "path_titles",
     "plan_report",
@@ -271,39 +274,101 @@ def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     return sums.sort_values("time_us", ascending=False, kind="stable")
 
 
+_TOP = 10
+"""Opportunities that all findings look at. Chosen: about as many as a person reads. Doubled, each list takes longer."""
+
+
 @gives(
-    "opportunities",
-    {"changes": "findings.changes.TABLE", "opportunities": "whatif.opportunities.TABLE"},
-    figures=(Col("first", "any"),),
+    "plan",
+    {
+        "changes": "findings.changes.TABLE", "opportunities": "whatif.opportunities.TABLE",
+        "plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE",
+    },
+    maybe=("opportunities",),
+    figures=(
+        Col("first", "any", maybe=True),
+        Col("saved_us"),
+        Col("low_us high_us"),
+        Col("per_step", "bool"),
+        Col("how", "str"),
+        Col("among", "int64"),
+    ),
     rests_on=PREDICTS,
-    concludes=("changes", "opportunities"),
-)
-def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
-    """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
+    concludes=("changes", "opportunities", "plan", "curve", "saved_us", "low_us", "high_us"),
+)  # fmt: skip
+def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = _TOP, budget: int | None = None) -> Report:
+    """Return the report on what to change.
+
+    Args:
+        graph: the job.
+        inputs: the words that choose what is read.
+        top: rows of a table that are shown.
+        budget: how many changes the best set has at most; without a number, the list of all changes comes before the
+            best three.
+    """
+    return _list_report(graph, inputs, top) if budget is None else _set_report(graph, inputs, top, budget)
+
+
+def _set_report(graph: DependencyGraph, inputs: Sequence[str], top: int, budget: int) -> Report:
+    """Return the report on the changes that save most together."""
+    from htagraph.findings.changes import ProposedChanges
+    from htagraph.findings.plan import plan
+
+    result = plan(graph, budget=budget)
+    tables = {"changes": ProposedChanges(result.proposed).to_frame(), "plan": result.changes, "curve": result.curve}
+    return report_on(
+        graph, "plan", tables, result.sentences(inputs), figures=_figures_of(result), brief=_brief_plan(result, top),
+        plot=lambda: drawn("plan", result), titles=result.titles,
+    )  # fmt: skip
+
+
+def _list_report(graph: DependencyGraph, inputs: Sequence[str], top: int) -> Report:
+    """Return the report on all changes, on what is worth improving, and on the best set of changes."""
     from htagraph.findings.changes import changes_of
+    from htagraph.findings.plan import plan_of
     from htagraph.findings.results import Results
     from htagraph.findings.verbs import gains as findings
     from htagraph.findings.verdict import claims_of
     from htagraph.whatif.opportunities import opportunities
 
     results = Results(graph)
-    results.opportunities = opportunities(results.warm_graph, top=results.wide * top)
+    if top > _TOP:
+        results.opportunities = opportunities(results.warm_graph, top=results.wide * top)
     table = results.opportunities.head(top)
     found = changes_of(results, exact=True)
     proposed = found.to_frame()
+    best = plan_of(results)
     sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), found, inputs)
     is_known = proposed["is_known"].map({True: "yes", False: "no"})
     brief_changes = proposed.drop(columns=["action", "options", "finding"]).assign(is_known=is_known)
     return report_on(
         graph,
-        "opportunities",
-        {"changes": proposed, "opportunities": table},
-        sentences,
-        figures={"first": found.first.to_dict() if found.first else None},
-        brief={"changes": brief_changes, "opportunities": with_steps(table, results.warm_graph)},
+        "plan",
+        {"changes": proposed, "opportunities": table, "plan": best.changes, "curve": best.curve},
+        [*sentences, *(best.sentences(inputs) if len(best.changes) else [])],
+        figures={"first": found.first.to_dict() if found.first else None, **_figures_of(best)},
+        brief={
+            "changes": brief_changes,
+            "opportunities": with_steps(table, results.warm_graph),
+            **_brief_plan(best, top),
+        },
         plot=lambda: drawn("opportunities", table),
-        titles=opportunity_titles(graph),
+        titles=opportunity_titles(graph) | best.titles,
     )
+
+
+def _figures_of(best: BestChanges) -> dict[str, Any]:
+    """Return the single results of a set of changes."""
+    low, high = best.interval_us
+    return {
+        "saved_us": best.saved_us, "low_us": low, "high_us": high, "per_step": best.per_step, "how": best.how,
+        "among": best.among,
+    }  # fmt: skip
+
+
+def _brief_plan(best: BestChanges, top: int) -> dict[str, pd.DataFrame]:
+    """Return the tables of a set of changes that a reader is shown."""
+    return {"plan": top_rows(best.changes.drop(columns="options"), top), "curve": best.curve.drop(columns="which")}
 
 
 def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
@@ -312,35 +377,6 @@ def opportunity_titles(graph: DependencyGraph) -> dict[str, str]:
     if len(graph.start_up):
         scope = "of the time without start-up"
     return {"opportunities": f"Opportunities, by the largest possible gain ({scope})"} if scope else {}
-
-
-@gives(
-    "plan", {"plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE"},
-    figures=(
-        Col("saved_us"),
-        Col("low_us high_us"),
-        Col("per_step", "bool"),
-        Col("how", "str"),
-        Col("among", "int64"),
-        Col("changes", "list"),
-    ),
-    rests_on=PREDICTS, concludes=("plan", "curve", "saved_us", "low_us", "high_us", "changes"),
-)  # fmt: skip
-def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10, budget: int = 3) -> Report:
-    """Return the report on which changes save most together; `inputs` are the words that choose what is read."""
-    from htagraph.findings.plan import plan
-
-    result = plan(graph, budget=budget)
-    low, high = result.interval_us
-    figures = {
-        "saved_us": result.saved_us, "low_us": low, "high_us": high, "per_step": result.per_step, "how": result.how,
-        "among": result.among, "changes": [change.to_dict() for change in result.proposed],
-    }  # fmt: skip
-    brief = {"plan": top_rows(result.changes.drop(columns="options"), top), "curve": result.curve.drop(columns="which")}
-    return report_on(
-        graph, "plan", {"plan": result.changes, "curve": result.curve}, result.sentences(inputs), figures=figures,
-        brief=brief, plot=lambda: drawn("plan", result), titles=result.titles,
-    )  # fmt: skip
 
 
 def with_steps(table: pd.DataFrame, graph: DependencyGraph | None) -> pd.DataFrame:

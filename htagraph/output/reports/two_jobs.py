@@ -1,4 +1,4 @@
-"""Two jobs: the reports of diff, with its limits, and of compare."""
+"""Two jobs: the reports of diff on why steps differ, with its limits, and on names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, gives
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
-__all__ = ["INSIDE", "STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
+__all__ = ["INSIDE", "STEP_TIME", "Limit", "diff_report", "marked", "names_report", "of_both"]
 
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
@@ -83,12 +83,18 @@ _SUMMARY = Table(
         "added": "analyses.differences.diff.ADDED_PATHS", "removed": "analyses.differences.diff.REMOVED_PATHS",
         "renamed": "analyses.differences.diff.RENAMED", "paired_steps": "analyses.differences.diff.STEP_TIMES",
     },
+    maybe=("contributions", "work", "summary", "added", "removed", "renamed", "paired_steps"),
     figures=(
-        Col("before_us after_us change_us change_percent"), Col("unit", "str"), Col("exceeded cannot_tell", "list"),
-        Col("step_change_percent step_change_plus_minus_percent"),
+        Col("before_us after_us change_us change_percent", maybe=True), Col("unit", "str", maybe=True),
+        Col("exceeded cannot_tell", "list", maybe=True),
+        Col("step_change_percent step_change_plus_minus_percent", maybe=True),
     ),
     titles={
         "change_category": f"{_SUMMARY.title}, by category", "change_operator": f"{_SUMMARY.title}, by operator",
+    },
+    headings={
+        "before_per_step_count": "before count", "after_per_step_count": "after count",
+        "before_per_step_us": "before_us", "after_per_step_us": "after_us", "change_per_step_us": "change_us",
     },
 )  # fmt: skip
 def diff_report(  # noqa: PLR0913 - what the options say
@@ -242,15 +248,7 @@ def _gates(result: Diff, whole: pd.DataFrame, limits: Mapping[Limit, bool | None
     ]
 
 
-@gives(
-    "compare", {"names": "analyses.differences.compare.TABLE"},
-    titles={"names": "Names that differ, per rank and step, the largest change first"},
-    headings={
-        "before_per_step_count": "before count", "after_per_step_count": "after count",
-        "before_per_step_us": "before_us", "after_per_step_us": "after_us", "change_per_step_us": "change_us",
-    },
-)  # fmt: skip
-def compare_report(
+def names_report(
     graphs: Sequence[DependencyGraph],
     table: pd.DataFrame,
     inputs: Sequence[str],
@@ -258,7 +256,7 @@ def compare_report(
     top: int = 20,
     device: str = "all",
 ) -> Report:
-    """Return the report on the result of `htagraph.compare`; `device` says which rows the table has."""
+    """Return the report on names, the result of `htagraph.compare`; `device` says which rows the table has."""
     before, after = graphs
     notes, lost = comparison_of(before, after)
     if lost & _ROWS_OF[device]:
@@ -269,11 +267,12 @@ def compare_report(
         sentences = [*notes, *apart, *findings.compare_sentences(table, inputs), *_start_up(graphs)]
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
-        "compare",
+        "diff",
         of_both(inputs_of, graphs),
         of_both(issues_of, graphs),
         window_us(after),
         {"names": table},
         sentences,
         brief={"names": unlike},
+        titles={"names": "Names that differ, per rank and step, the largest change first"},
     )

@@ -167,7 +167,10 @@ def _refuse_without_events(path: TracePath, counts: Mapping[str, int], log: Issu
 def _refuse_without_times(path: TracePath, extent: Extent, log: IssueLog) -> None:
     lost = [issue.detail for issue in log.issues() if issue.what == "time_corrupt"]
     if lost and not extent.events:
-        msg = f"{path}: no event has a time that can be read; {lost[0]}"
+        msg = (
+            f"{path}: no event has a time that can be read; {lost[0]}; export the trace again from the profiler: a "
+            "program that changed the file may have lost the times"
+        )
         raise DamagedTraceError(msg)
 
 

@@ -61,7 +61,7 @@ def results(answered: tuple[bool, str]) -> dict[str, Any]:
     [
         ("summary", {}, "verdict"), ("critical_path", {"steps": "6"}, "segments"),
         ("stragglers", {}, "stragglers"), ("idle", {}, "streams"), ("kernels", {"by": "operator"}, "device_time"),
-        ("collectives", {}, "collectives"), ("opportunities", {"rows": 3}, "opportunities"),
+        ("collectives", {}, "collectives"), ("plan", {"rows": 3}, "opportunities"),
         ("what_if", {"changes": ["network 0.5"]}, "prediction"), ("validate", {}, "support"),
         ("select", {"criteria": "kind=kernel"}, "activities"), ("event", {"activity": 1100}, "waits_for"),
         ("diff", {"before": "", "after": ""}, "contributions"), ("jobs", {}, "jobs"), ("capacity", {}, "devices"),

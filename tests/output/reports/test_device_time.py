@@ -27,7 +27,7 @@ Results = Callable[..., dict[str, Any]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["table", "csv", "md"])
+@pytest.mark.parametrize("form", ["table", "json", "md"])
 @pytest.mark.parametrize(
     ("words", "shown"),
     [

@@ -72,9 +72,10 @@ def test_each_kind_of_file_has_its_tables(made: Any, run: Any, tmp_path: Path) -
 @every_file
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_is_written(made: Any, form: str, run: Any, tmp_path: Path) -> None:
-    ran = run("memory", made(tmp_path), "--format", form)
+    chosen = ["--table", min(TABLES[made])] if form == "csv" else []
+    ran = run("memory", made(tmp_path), "--format", form, *chosen)
     assert ran.code == 0
-    assert len(ran.out.splitlines()) > 4
+    assert len(ran.out.splitlines()) > (0 if form == "csv" else 4)
 
 
 def test_without_memory_events_it_says_how_to_get_them(run: Any) -> None:
@@ -188,7 +189,8 @@ def test_info_lists_jobs_and_clear_removes_them(place: Path, run: Any) -> None:
 @pytest.mark.parametrize("verb", ["info", "clear"])
 def test_every_format_is_written_cache(verb: str, form: str, run: Any, tmp_path: Path) -> None:
     run("idle", DEMO_CACHE)
-    ran = run("cache", verb, "-f", form)
+    chosen = ["--table", "conclusions"] if form == "csv" else []
+    ran = run("cache", verb, "-f", form, *chosen)
     assert (ran.code, ran.err) == (0, "")
     assert "1 graph" in ran.out
     assert run("cache", verb, "-f", form, "-o", tmp_path / "out").out == ""

@@ -60,3 +60,13 @@ def test_where_nothing_repeats_that_is_said_unless_a_linear_layer_ran() -> None:
     once = load(linear(0, 1, "a", "b", "c"))
     assert patterns_report(once, ["x"]).sentences[0].startswith("aten::linear launched the same 3 kernels 1 time: ")
     assert hg.kernel_patterns(once)["count"].tolist() == [1]
+
+
+def test_a_reader_sees_each_sequence_once_with_the_sums_over_ranks() -> None:
+    report = patterns_report(graph_of(DATA / "demo"), ["x"], operator="aten::addmm", min_length=1)
+    shown = (report.brief or {})["patterns"]
+    table = report.tables["patterns"]
+    sums = table.groupby("pattern")[["count", "kernel_us"]].sum()
+    assert len(shown) == len(sums)
+    assert shown["count"].sum() == sums["count"].sum()
+    assert abs(shown["kernel_us"].sum() - sums["kernel_us"].sum()) < 1e-6

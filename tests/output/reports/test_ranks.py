@@ -11,7 +11,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.phrases import time_text
-from htagraph.output.reports.ranks import critical_path_report, opportunities_report, opportunity_titles, path_titles
+from htagraph.output.reports.ranks import critical_path_report, opportunity_titles, path_titles, plan_report
 from htagraph.whatif.options import criteria
 from tests.reach import REPOSITORY
 from tests.strategies import load, op, step
@@ -66,7 +66,7 @@ def test_one_rank_alone_has_nobody_to_wait_for(results: Results) -> None:
 
 @pytest.mark.slow
 def test_an_opportunity_is_what_the_same_change_gives(results: Results) -> None:
-    rows = [row for row in results("opportunities", DEMO, "--top", "4")["opportunities"] if row["target"]]
+    rows = [row for row in results("plan", DEMO, "--top", "4")["opportunities"] if row["target"]]
     for row in rows:
         (prediction,) = results("what-if", DEMO, "--scale", f"{row['target']}:0")["prediction"]
         assert prediction["saved_us"] == pytest.approx(row["gain_us"], abs=0.01)
@@ -75,7 +75,7 @@ def test_an_opportunity_is_what_the_same_change_gives(results: Results) -> None:
 
 def test_opportunities_have_one_base_and_the_percentage_of_a_step_that_is_said() -> None:
     graph = hg.load(REPOSITORY / "data" / "gloo_ddp")
-    brief = opportunities_report(graph, []).brief or {}
+    brief = plan_report(graph, []).brief or {}
     shown = brief["opportunities"].set_index("name").loc["aten::mm"]
     assert shown["time_us"] >= shown["critical_us"] >= shown["gain_us"] == pytest.approx(137_500, rel=0.01)
     assert f"{shown['gain_per_step_percent']:.0f}" == "50"  # of 91.3 ms, the mean of three steps, 45.8 ms
@@ -84,7 +84,7 @@ def test_opportunities_have_one_base_and_the_percentage_of_a_step_that_is_said()
 def test_nothing_worth_the_work_is_said_so(tmp_path: Path, results: Results) -> None:
     path = tmp_path / "rank-0.json"
     path.write_text('{"traceEvents": []}')
-    assert results("opportunities", str(path))["conclusions"][0] == "No change that is known would gain 2 %."
+    assert results("plan", str(path))["conclusions"][0] == "No change that is known would gain 2 %."
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ DEMO = str(REPOSITORY / "data" / "demo")
 def test_the_table_is_that_of_the_function(run: Any, tmp_path: Path) -> None:
     before = write([op("a", 0, 10), kernel(COMPUTE, 2, 5)], tmp_path / "before.json")
     after = write([op("a", 0, 14), op("b", 20, 1)], tmp_path / "after.json")
-    ran = run("compare", before, after, "--by", "name", "-f", "json")
+    ran = run("diff", before, after, "--names", "--by", "name", "-f", "json")
     rows = json.loads(ran.out)["results"]["names"]
     table = hg.compare(hg.load(before), hg.load(after))
     assert [(row["name"], row["change_us"], row["change"]) for row in rows] == [
@@ -29,11 +29,11 @@ def test_the_table_is_that_of_the_function(run: Any, tmp_path: Path) -> None:
     assert said[1].startswith(
         "3 names occur per rank and step: 1 only in the job after, 1 only in the job before and 1 as often"
     )
-    only = run("compare", before, after, "--device", "device", "-f", "json")
+    only = run("diff", before, after, "--names", "--device", "device", "-f", "json")
     assert [row["name"] for row in json.loads(only.out)["results"]["names"]] == [COMPUTE]
 
 
 def test_a_job_is_like_itself(run: Any) -> None:
-    out = run("compare", DEMO, DEMO).out
+    out = run("diff", DEMO, DEMO, "--names").out
     assert "Names that differ" not in out
     assert "as often as before" in " ".join(out.split())
