@@ -188,8 +188,8 @@ THIRD_GRID_PAIRS = {
         scale(1 / 3, op="timed::train"), "timed::train"),
     # work that computes
     "computed_lookahead2_train_third": Pair(
-        "third_grid_ranks.looked_up_ahead", {**TWO, "computes": True, "elements": 8_000, "lookup_ms": 30,
-                                             "train_ms": 54}, {"train_ms": 18},
+        "third_grid_ranks.looked_up_ahead", {**TWO, "computes": True, "elements": 8_000, "lookup_ms": 60,
+                                             "train_ms": 108}, {"train_ms": 36},
         "rank 1 multiplies a third as often; then rank 0, asked two steps ahead, binds",
         scale(1 / 3, op="timed::train"), f"timed::train|{MM}"),
     "crowdedlastdone4_leaf_half": Pair(

@@ -119,7 +119,7 @@ def task_farm(job: Job) -> None:
             plan(task, job["plan_ms"])
             for ms in [*job["task_ms"], *[0.0] * (job.ranks - 1)]:
                 asking = dist.recv(question)
-                dist.send(torch.tensor([ms]), asking)
+                dist.send(torch.tensor([float(ms)]), asking)
         return
     operators = {True: job.operator("large"), False: job.operator("small")}
     for _ in job.steps():
