@@ -34,8 +34,6 @@
 | taskfarm3_large_half | ranks | a rank | tasks for whoever asks first, `recv` of any | yes | free |
 | fullpipe2_train_third | rank 0 | rank 1 | a named pipe that is full | yes; the other way in B | free |
 | computed_lookahead2_train_third | rank 1 | rank 0 | rows asked for two steps ahead, `irecv` | no | free |
-| crowdedlastdone4_leaf_half | main thread | four threads | a tree: the last to come goes up | yes | 4 threads for 2 |
-| crowdedwaiters3_encode_half | main thread | three threads | `Condition.notify` of one | yes | 3 threads for 2 |
 | crowdedaccumulate3_backward_half | ranks | ranks | `all_reduce` in the last micro-batch | yes | 3 ranks for 2 |
 """
 
@@ -192,15 +190,6 @@ THIRD_GRID_PAIRS = {
                                              "train_ms": 108}, {"train_ms": 36},
         "rank 1 multiplies a third as often; then rank 0, asked two steps ahead, binds",
         scale(1 / 3, op="timed::train"), f"timed::train|{MM}"),
-    "crowdedlastdone4_leaf_half": Pair(
-        "third_grid_threads.last_done", {**THREADS, **CROWD, "leaf_ms": [30, 44, 64, 38], "train_ms": 20,
-                                         "combine_ms": 8}, {"leaf_ms": [15, 22, 32, 19]},
-        "leaves of a tree, five threads on two cores, multiply half as often", scale(0.5, op="timed::leaf"),
-        f"timed::leaf|{MM}"),
-    "crowdedwaiters3_encode_half": Pair(
-        "third_grid_threads.notified", {**THREADS, **CROWD, "split_ms": 6, "encode_ms": 36}, {"encode_ms": 18},
-        "three threads on two cores, of which a condition wakes one per task, multiply half as often",
-        scale(0.5, op="timed::encode"), f"timed::encode|{MM}"),
     "crowdedaccumulate3_backward_half": Pair(
         "third_grid_ranks.accumulated", {"ranks": 3, "mbit": 1000, **ALIGN, **CROWD, "elements": 6_000,
                                          "forward_ms": 6, "backward_ms": 10}, {"backward_ms": 5},
