@@ -72,7 +72,7 @@ def prepare(
 
     Args:
         trace: what its file holds.
-        naming: what the names of events mean.
+        naming: the meaning of the names of events.
         steps: keep what is in these steps, and the device work launched in them.
         span: keep what begins in this window (ns on the clock of the trace), and the device work launched by it; device
             work of which no launch is in the file if it begins in the window itself.
