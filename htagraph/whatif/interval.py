@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "Interval", "changes_nothing",
+    "CONSTANTS", "VERY_WIDE", "Interval", "changes_nothing",
     "interval", "spread", "telling",
 ]  # fmt: skip
 
@@ -49,7 +49,7 @@ longer one. Doubled, long recordings with a pattern of up to 6 steps have narrow
 _WIDE = 0.1
 """Relative width from which an interval that holds both a gain and a loss is too wide to act on. Chosen: less is close
 to how much runs of one job differ. Doubled, a prediction between 9 % slower and 9 % faster passes without a note."""
-_VERY_WIDE = 0.5
+VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
 _MOST_TIMES = 1000.0
@@ -64,7 +64,7 @@ CONSTANTS: Final = {
     "unknown_step_spread": STEP_SPREAD, "unknown_spread": IntervalCause.UNKNOWN_SPREAD,
     "steps_ahead": IntervalCause.STEPS_AHEAD, "steps_differ": IntervalCause.STEPS_DIFFER,
     "under_load": _UNDER_LOAD, "slower_under_load": IntervalCause.SLOWER_UNDER_LOAD,
-    "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": _VERY_WIDE,
+    "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": VERY_WIDE,
 }  # fmt: skip
 """The constants above by name, for code that computes the same interval elsewhere; `run_spread` is the job's own."""
 
@@ -103,7 +103,7 @@ class Interval(NamedTuple):
         if self.cause == IntervalCause.UNKNOWN_SPREAD:
             return False
         width = self.high / self.low - 1
-        return width > _VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
+        return width > VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
 
     def near_end(self, speedup: float) -> str:
         """Return ``"best"`` or ``"worst"`` if a speedup lies near that end of the interval, else an empty text."""

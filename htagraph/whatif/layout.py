@@ -22,7 +22,8 @@ from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, time_of, w
 from htagraph.whatif.unknown_layout import REDUCTIONS, in_forward_pass, normalizes, of_undecided, unshared_work
 
 __all__ = [
-    "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of", "undecided_groups",
+"STAGE_ERROR", "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of",
+    "undecided_groups",
     "with_more_stages", "with_shared_work", "works_of",
 ]  # fmt: skip
 
@@ -38,9 +39,9 @@ _SHRINKS: Final = 0.12
 """How much of the time that half of the work saves may be lost, because smaller kernels use a device less well.
 Source: models with half the batch take 0.43 to 0.55 of the time (NeuSight 6945927, 21 pairs on 7 devices; one of a
 mixture of experts 0.55). Doubled, such predictions have intervals that are twice as wide."""
-_TURN_ERROR = 0.1
-"""Relative error of a turn of a pipeline. Chosen: stages differ by about as much. Doubled, such intervals
-are up to twice as wide."""
+STAGE_ERROR = 0.15
+"""Relative error of the time of a stage, of a turn of a pipeline or of a wait for it. Chosen: stages of equally many
+layers differ, as the first has the embedding and the last one the head. Doubled, their intervals are twice as wide."""
 
 
 def group_sizes(matches: Matches) -> Ints:
@@ -217,7 +218,7 @@ def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:
     gap, turn = state.gap.copy(), max(share * work / max(micro, 1.0), 1.0)
     gap[behind] += round((stages - have) * (turn + message))
     low, high = (np.full(len(behind), (turn + each) / (turn + message)) for each in (0, 2 * message))
-    off = 1 + _TURN_ERROR
+    off = 1 + STAGE_ERROR
     return replace(state, gap=gap, unsure=(*state.unsure, Unsure(behind[:0], low / off, high * off, behind)))
 
 

@@ -31,7 +31,7 @@ from htagraph.whatif.growth import (
     on_one_host,
     with_unknown_links,
 )
-from htagraph.whatif.layout import works_of
+from htagraph.whatif.layout import STAGE_ERROR, works_of
 from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
 
@@ -47,11 +47,8 @@ and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny mod
 _FIRST_BUCKET, _BUCKET = 1 << 20, 25 << 20
 """Bytes at which DistributedDataParallel closes its first and its other buckets. Source: PyTorch's defaults."""
 _LATE: Final = (0.0, 1.5)
-"""Ends of how much later the last rank is, of what is expected from how steps of one rank differ: all ranks may be late
+"""Ends of how much later the last rank is, of the time expected from how steps of a rank differ: all ranks may be late
 in the same steps. Doubled, jobs with uneven steps have wider intervals."""
-_STAGE_ERROR = 0.15
-"""Relative error of the time for which a stage waits. Chosen: stages of equally many layers differ, as the first
-has the embedding and the last one the head. Doubled, their intervals are twice as wide."""
 
 
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
@@ -119,7 +116,7 @@ def with_stages_of_one(state: State, stages: int, share: float, microbatches: in
     work = share * float(graph.activities.duration[rows].sum()) / max(len(graph.step_spans), 1)
     idle = (stages - 1) * work / checked(microbatches, "microbatches", least=1)
     note = f"extrapolation: one of {stages} stages of equal work, {microbatches} micro-batches"
-    return _later_ends(state, idle, (1 / (1 + _STAGE_ERROR), 1 + _STAGE_ERROR)).with_note(note)
+    return _later_ends(state, idle, (1 / (1 + STAGE_ERROR), 1 + STAGE_ERROR)).with_note(note)
 
 
 def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
