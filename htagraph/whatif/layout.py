@@ -22,7 +22,7 @@ from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, time_of, w
 from htagraph.whatif.unknown_layout import REDUCTIONS, in_forward_pass, normalizes, of_undecided, unshared_work
 
 __all__ = [
-"STAGE_ERROR", "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of",
+    "STAGE_ERROR", "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of",
     "undecided_groups",
     "with_more_stages", "with_shared_work", "works_of",
 ]  # fmt: skip
