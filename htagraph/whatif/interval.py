@@ -24,6 +24,7 @@ from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, Lengths, in_runs, under, without_unexplained_pauses
 from htagraph.whatif.run_spread import SHARED, run_spread
 from htagraph.whatif.time_taken import possible_savings
+from htagraph.whatif.turns import moments_in_turns, takes_turns
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -126,7 +127,8 @@ def interval(
     The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the recorded run, a
     change that takes time away saves at least nothing and at most the time taken away. Where no moment changes in any
     reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
-    `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
+    `UNKNOWN_CORES`, `SHARED_CORES`, `SHARED_INTERPRETER`, `UNEXPLAINED_PAUSES` (which vanish, also before the change),
+    `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
     state = links.state
     sharing = links.sharing
@@ -147,7 +149,11 @@ def interval(
     shared = [_moments(state, other_sharing) for other_sharing in links.others]
     same += [np.array_equal(time, baseline.time) for _, time in shared]
     lengths = [(IntervalCause.UNKNOWN_SHARING, length(*moments)) for moments in shared]
-    lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
+    linked = with_shared_link(state, sharing)
+    lengths += _with_recorded_waits(linked, length)
+    in_turns = {cause: moments_in_turns(linked, turns) for cause, turns in takes_turns(state.graph).items()}
+    same += [np.array_equal(time, baseline.time) for time in in_turns.values()]
+    lengths += [(cause, length(state.graph, time)) for cause, time in in_turns.items()]
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
     before_change = length(baseline, baseline.time)
