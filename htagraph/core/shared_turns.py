@@ -1,9 +1,9 @@
 """Times of a DAG in which stretches of work take turns: users of a resource that are active at once are equally fast.
 
-An event simulation, because how fast work is depends on what else is active at that moment. Compiled by numba, cached on
-disk; it knows arrays only. A resource has places: as many users as it has places are not slowed down, more users share
-the places equally. All active users of a resource then get as much of it per time, so that one clock per resource,
-which runs slower under load, tells when each of them is done.
+An event simulation, because how fast work is depends on which work is active at that moment. Compiled by numba, cached
+on disk; it knows arrays only. A resource has places: as many users as it has places are not slowed down, and more users
+share the places equally. All active users of a resource are then equally fast, so that one clock per resource, which
+runs slower under load, tells when each user is done.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Turns(NamedTuple):
     user: Array
     """Of each resource: the numbers of its active users."""
     done_at: Array
-    """Of each resource: at what reading of its clock each of its active users is done."""
+    """Of each resource: the reading of its clock at which each active user is done."""
 
 
 def demands(dag: Dag, users: TurnUsers) -> Array:
@@ -87,7 +87,7 @@ def demands(dag: Dag, users: TurnUsers) -> Array:
         users: the stretches that take turns.
 
     Returns:
-        Of each edge, then of each vertex: the time of its lag or gap without turns of other users, ns; 0 for other ones.
+        Of each edge, then of each vertex: how long its lag or gap takes alone, ns; 0 if it uses no resource.
     """
     demand = np.zeros(len(users.resource))
     _simulate(_read(dag), users, demand, True)  # noqa: FBT003 - compiled code takes no names
@@ -223,7 +223,7 @@ def _start(now: float, stretch: int, began: int, turns: _Turns, events: Any) -> 
 
 @njit(no_cpython_wrapper=True)
 def _join(now: float, stretch: int, turns: _Turns, events: Any) -> None:  # noqa: ANN401
-    """Let a stretch use its resource from now on; what it did before did not slow anybody down."""
+    """Let a stretch use its resource from now on; its past did not slow anybody down."""
     passed = now - turns.began[stretch]
     if turns.is_recorded:
         turns.length[stretch] = _recorded_length(stretch, turns)
@@ -264,7 +264,7 @@ def _read_clock(now: float, resource: int, turns: _Turns) -> None:
 
 @njit(no_cpython_wrapper=True)
 def _add(now: float, stretch: int, left: float, turns: _Turns, events: Any) -> None:  # noqa: ANN401
-    """Add an active user of a resource, which needs so much more of it, ns."""
+    """Add an active user of a resource, which needs so much work more, ns."""
     resource = turns.resource[stretch]
     _read_clock(now, resource, turns)
     count = turns.users[resource]
@@ -338,7 +338,7 @@ def _end(now: float, stretch: int, turns: _Turns, events: Any) -> None:  # noqa:
 
 @njit(no_cpython_wrapper=True)
 def _pass_on(now: float, stretch: int, turns: _Turns, events: Any) -> None:  # noqa: ANN401
-    """Let what waits for a stretch go on."""
+    """Let the vertex behind a stretch go on."""
     edges = len(turns.lag)
     moment = turns.began[stretch] + turns.length[stretch]
     if stretch < edges:

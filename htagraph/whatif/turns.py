@@ -23,20 +23,26 @@ def takes_turns(graph: DependencyGraph) -> dict[IntervalCause, Turns]:
     return {cause: turns for cause, turns in by_cause.items() if turns is not None}
 
 
-def moments_in_turns(state: State, turns: Turns) -> Array:
+def moments_in_turns(state: State) -> dict[IntervalCause, Array]:
     """Return when each vertex of a changed job happens if work takes turns, ns on the common clock.
 
     Args:
         state: the changed job.
-        turns: the work that takes turns, and how long it takes alone.
+
+    Returns:
+        The moments by the cause of an interval's width; nothing where no work takes turns.
     """
+    return {cause: _moments(state, turns) for cause, turns in takes_turns(state.graph).items()}
+
+
+def _moments(state: State, turns: Turns) -> Array:
+    """Return when each vertex happens if some work takes turns, ns on the common clock."""
     from htagraph.core import shared_turns
 
     graph = state.graph
     recorded = np.concatenate((graph.edges.lag, graph.gap))
     predicted = np.concatenate((state.lag, state.gap))
     factor = np.maximum(predicted, 0) / np.maximum(recorded, 1)
-    demand = turns.demand * factor
     origin_ns = int(state.head.min())
     dag = dag_of(graph, state.lag, state.gap, state.head - origin_ns)
-    return shared_turns.moments(dag, turns.users, demand) + origin_ns
+    return shared_turns.moments(dag, turns.users, turns.demand * factor) + origin_ns

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import htagraph as hg
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.turns import turns_of_cores
 from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.simulate import Job, simulate
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.turns import moments_in_turns
 from tests.laws.test_simulated_cores import CASES, Case, free_job, job, known_job, known_on_hosts
 
@@ -32,10 +36,8 @@ def true_step_ns(shared: Job, case: Case) -> float:
 def test_a_prediction_in_turns_is_the_truth_where_two_ranks_share_a_core(name: str) -> None:
     shared = fair(2, 1)
     graph = known_on_hosts(shared)
-    turns = turns_of_cores(graph)
-    assert turns is not None
     scenario = CASES[name].predict(hg.what_if(graph))
-    time = moments_in_turns(scenario.state, turns)
+    time = moments_in_turns(scenario.state)[IntervalCause.SHARED_CORES]
     true = true_step_ns(shared, CASES[name])
     assert mean_step_ns(scenario.state.graph, time) == pytest.approx(true, rel=NEAR)
     outcome = scenario.run()
@@ -51,23 +53,21 @@ def test_a_prediction_without_turns_misses_a_slow_rank() -> None:
 
 def test_the_unchanged_job_comes_back_to_the_ns() -> None:
     graph = known_on_hosts(fair(2, 1))
-    turns = turns_of_cores(graph)
-    assert turns is not None
-    np.testing.assert_array_equal(moments_in_turns(hg.what_if(graph).state, turns), graph.time)
+    np.testing.assert_array_equal(moments_in_turns(hg.what_if(graph).state)[IntervalCause.SHARED_CORES], graph.time)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [free_job, job])
 @pytest.mark.parametrize("record", [known_on_hosts, known_job])
 @pytest.mark.parametrize(("ranks", "cores"), [(2, 1), (3, 2), (4, 2), (4, 3)])
-def test_predictions_in_turns_are_the_truth(make, record, ranks: int, cores: int) -> None:  # noqa: ANN001 - functions
+def test_predictions_in_turns_are_the_truth(
+    make: Callable[[int, int, int], Job], record: Callable[[Job], DependencyGraph], ranks: int, cores: int
+) -> None:
     shared = make(ranks, cores, 0).model_copy(update={"fair_cores": True})
     graph = record(shared)
-    turns = turns_of_cores(graph)
-    assert turns is not None
     for case in CASES.values():
         scenario = case.predict(hg.what_if(graph))
-        time = moments_in_turns(scenario.state, turns)
+        time = moments_in_turns(scenario.state)[IntervalCause.SHARED_CORES]
         assert mean_step_ns(scenario.state.graph, time) == pytest.approx(true_step_ns(shared, case), rel=NEAR)
 
 

@@ -1,4 +1,4 @@
-"""Turns: jobs whose threads share cores, or an interpreter, by slices of time have the times of an independent scheduler."""
+"""Turns: jobs whose threads share cores or an interpreter have the times of an independent scheduler."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tests.laws.test_cores import file_with_cores
 SLICE_NS = 20_000
 STEPS = 5
 HEAD_NS = 2_000_000
+LATER_NS = 1_500_000
+"""How much more all branches do in each step, ns: work that is as regular as a clock takes no turns."""
 NEAR = 0.02
 """How far a prediction may be from slices of this length, relative."""
 
@@ -44,7 +46,7 @@ def sliced(demand: list[int], places: int) -> list[int]:
 
 
 def run(branches: list[list[int]], places: int) -> list[tuple[str, str, int, int]]:
-    """Return (name, thread, start, duration) of a job, ns: a main thread runs, then waits for threads that it starts."""
+    """Return (name, thread, start, duration) of a job, ns: a thread runs, then waits for threads that it starts."""
     rows = []
     now = 0
     for step in branches:
@@ -98,7 +100,9 @@ def jobs(draw: st.DrawFn) -> list[list[int]]:
     width = draw(st.integers(3, 5))
     usual = draw(st.lists(st.integers(3_000_000, 9_000_000), min_size=width, max_size=width))
     noise = draw(st.lists(st.integers(0, 200_000), min_size=width * STEPS, max_size=width * STEPS))
-    return [[each + noise[step * width + i] for i, each in enumerate(usual)] for step in range(STEPS)]
+    noise = np.array(noise).reshape(STEPS, width)
+    later = LATER_NS * np.arange(STEPS)[:, None]
+    return (np.array(usual) + later + noise).tolist()
 
 
 @given(jobs(), st.integers(0, 2), st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]), st.integers(1, 2))
@@ -108,7 +112,7 @@ def test_work_that_shares_cores_is_predicted(branches: list[list[int]], which: i
     assert turns is not None
     scenario = hg.what_if(graph).scale(factor=factor, name=f"branch {which}")
     true = span(scaled(branches, which, factor), cores)
-    assert moments_in_turns(scenario.state, turns).max() == pytest.approx(true, rel=NEAR)
+    assert moments_in_turns(scenario.state)[IntervalCause.SHARED_CORES].max() == pytest.approx(true, rel=NEAR)
     outcome = scenario.run()
     shown = graph.time.max() / true
     assert outcome.low * (1 - NEAR) <= shown <= outcome.high * (1 + NEAR)
@@ -121,16 +125,17 @@ def test_python_that_shares_an_interpreter_is_predicted(branches: list[list[int]
     assert turns is not None
     scenario = hg.what_if(graph).scale(factor=factor, name=f"branch {which}")
     true = span(scaled(branches, which, factor), 1)
-    assert moments_in_turns(scenario.state, turns).max() == pytest.approx(true, rel=NEAR)
+    assert moments_in_turns(scenario.state)[IntervalCause.SHARED_INTERPRETER].max() == pytest.approx(true, rel=NEAR)
 
 
 @given(jobs(), st.integers(0, 2))
 def test_without_a_change_no_moment_changes(branches: list[list[int]], which: int) -> None:
-    for graph, turns_of in ((on_cores(branches, 2), turns_of_cores), (in_python(branches), turns_of_interpreters)):
+    for graph in (on_cores(branches, 2), in_python(branches)):
         scenario = hg.what_if(graph).scale(factor=1.0, name=f"branch {which}")
-        turns = turns_of(graph)
-        assert turns is not None
-        np.testing.assert_array_equal(moments_in_turns(scenario.state, turns), graph.time)
+        in_turns = moments_in_turns(scenario.state)
+        assert in_turns
+        for time in in_turns.values():
+            np.testing.assert_array_equal(time, graph.time)
 
 
 @given(jobs(), st.integers(0, 2))
@@ -146,7 +151,8 @@ def test_a_job_with_enough_cores_has_the_interval_of_one_whose_cores_are_not_kno
 
 
 def test_the_prediction_alone_is_wrong_where_work_takes_turns() -> None:
-    branches = [[4_000_000, 8_000_000, 8_000_000]] * STEPS
+    usual = np.array([4_000_000, 8_000_000, 8_000_000])
+    branches = [(usual + LATER_NS * step).tolist() for step in range(STEPS)]
     outcome = hg.what_if(on_cores(branches, 1)).scale(factor=0, name="branch 0").run()
     true = span(scaled(branches, 0, 0), 1)
     assert outcome.makespan_ns > 1.1 * true

@@ -1,4 +1,4 @@
-"""Hosts whose cores are shared fairly: nobody is slower than with the share that is left, and nobody is faster than alone."""
+"""Hosts whose cores are shared fairly: nobody is slower than in turn, and nobody is faster than alone."""
 
 from __future__ import annotations
 

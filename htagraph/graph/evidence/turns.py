@@ -3,7 +3,7 @@
 No event records turns: a thread that shares a core, or its process's interpreter, with other threads works on, and is
 slower. The recorded length of a stretch of work then holds turns of others, as long as others were active. A recording
 cannot show whether this was so, but it can contradict it: if stretches of one place in the program last equally long
-whatever runs beside them, nobody took turns.
+each time, or whatever runs beside, nobody took turns.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from htagraph.core.arrays import Array, Mask, coded
 from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_asking, is_autograd_node, is_taking, names_that
+from htagraph.core.statistics import middles
 from htagraph.graph.evidence.cores import dag_of, hosts_of_threads, order_of_threads, recorded_cores
 from htagraph.graph.tolerances import LIMITS
 
@@ -91,7 +92,8 @@ def turns_of_interpreters(graph: DependencyGraph) -> Turns | None:
     on_host = hosts_of_threads(graph) >= 0
     rank = np.repeat(graph.activities.rank, 2)
     lanes = np.repeat(graph.activities.lane, 2)
-    pairs = np.unique(np.stack((rank[on_host], lanes[on_host])), axis=1)
+    rank_and_lane = np.stack((rank[on_host], lanes[on_host]))
+    pairs = np.unique(rank_and_lane, axis=1)
     threads = np.bincount(pairs[0].clip(0), minlength=int(rank.max(initial=0)) + 1)
     resource = np.where(on_host & (threads[rank] > 1), rank, -1)
     if (resource < 0).all():
@@ -103,7 +105,12 @@ def turns_of_interpreters(graph: DependencyGraph) -> Turns | None:
 
 
 def _cores(graph: DependencyGraph, on_host: Mask) -> int:
-    """Return the number of cores of a host; as many as its vertices where its files do not say."""
+    """Return the number of cores of a host; as many as its vertices where its files do not say.
+
+    Args:
+        graph: the graph of the recording.
+        on_host: the vertices of the threads of the host.
+    """
     cores = recorded_cores(graph, on_host)
     return int(on_host.sum()) if cores is None else cores
 
@@ -134,7 +141,16 @@ def _stretches(graph: DependencyGraph, resource: Array, works: Mask) -> Array:
 
 
 def _turns(graph: DependencyGraph, resource: Array, places: Array) -> Turns | None:
-    """Return work that takes turns; None if turns took no time that matters, or if the recording contradicts them."""
+    """Return work that takes turns; None if turns took no time that matters, or if the recording contradicts them.
+
+    Args:
+        graph: the graph of the recording.
+        resource: of each lag, then of each gap, the number of its resource; -1 for none.
+        places: of each resource, how many users are not slowed down.
+
+    Returns:
+        The work with its times alone; None also where a simulation differs from the recording.
+    """
     from htagraph.core import shared_turns  # numba takes a moment to load
 
     users = shared_turns.TurnUsers(resource, places, len(graph.lanes) + 1)
@@ -151,14 +167,28 @@ def _turns(graph: DependencyGraph, resource: Array, places: Array) -> Turns | No
 
 
 def _times(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return when each lag, then each gap began, and how long it took, ns."""
+    """Return when each lag, then each gap began, and how long it took, ns.
+
+    Args:
+        graph: the graph of the recording.
+
+    Returns:
+        The beginnings on the common clock, ns; the lengths, ns.
+    """
     length = np.concatenate((graph.edges.lag, graph.gap))
     begin = np.concatenate((graph.time[graph.edges.source], graph.time - graph.gap))
     return begin, length
 
 
 def _matters(graph: DependencyGraph, users: TurnUsers, begin: Array, length: Array) -> bool:
-    """Return whether more users than places were active at once for a share of the job that matters."""
+    """Return whether more users than places were active at once for a share of the job that matters.
+
+    Args:
+        graph: the graph of the recording.
+        users: the work and its resources.
+        begin: when each lag, then each gap began, ns.
+        length: how long each lag, then each gap took, ns.
+    """
     makespan = graph.time.max() - graph.time.min()
     crowded = 0
     for number, places in enumerate(users.places.tolist()):
@@ -171,29 +201,89 @@ def _matters(graph: DependencyGraph, users: TurnUsers, begin: Array, length: Arr
 
 
 def _contradicted(graph: DependencyGraph, resource: Array, length: Array, demand: Array) -> bool:
-    """Return whether work of one place in the program takes equally long whatever was active beside it."""
+    """Return whether work of a place in the program takes equally long each time, or whatever is active beside it.
+
+    Args:
+        graph: the graph of the recording.
+        resource: of each lag, then of each gap, the number of its resource; -1 for none.
+        length: how long each lag, then each gap took, ns.
+        demand: how long each lag, then each gap takes alone, ns.
+    """
     rows = np.flatnonzero(resource >= 0)
+    site = _sites(graph, rows)
+    recorded = length[rows]
+    return _is_regular(recorded, site) or _ignores_company(recorded, demand[rows], site)
+
+
+def _sites(graph: DependencyGraph, rows: Array) -> Array:
+    """Return the number of the place in the program, and of the thread, of lags and gaps.
+
+    Args:
+        graph: the graph of the recording.
+        rows: the numbers of lags, and the numbers of gaps plus that of all lags.
+    """
     edges = len(graph.edges)
     is_lag = rows < edges
-    vertex = np.where(is_lag, graph.edges.target[np.where(is_lag, rows, 0)], rows - edges)
-    before = np.where(is_lag, graph.edges.source[np.where(is_lag, rows, 0)], vertex)
+    edge = np.where(is_lag, rows, 0)
+    behind = np.where(is_lag, graph.edges.target[edge], rows - edges)
+    before = np.where(is_lag, graph.edges.source[edge], behind)
     names = graph.activities.name
-    lane = graph.activities.lane[vertex >> 1]
-    site = coded(lane, is_lag, names[vertex >> 1], names[before >> 1], vertex & 1, before & 1)
-    longer = _from_mean(length[rows] / np.maximum(demand[rows], 1.0), site)
-    took = _from_mean(length[rows], site)
-    weight = _means(length[rows], site)[site]
+    lane = graph.activities.lane[behind >> 1]
+    return coded(lane, is_lag, names[behind >> 1], names[before >> 1], behind & 1, before & 1)
+
+
+def _is_regular(recorded: Array, site: Array) -> bool:
+    """Return whether most work lasts several slices of a scheduler, and equally long to less than a slice.
+
+    A thread that takes turns is done sooner or later by parts of a slice. Sleep in an operator is regular.
+
+    Args:
+        recorded: how long each stretch of work took, ns.
+        site: the place in the program of each stretch.
+    """
+    usual = (np.add(*middles(recorded, site)) // 2)[site]
+    is_long = usual >= LIMITS.slice_ns
+    if recorded[is_long].sum() < LIMITS.typical * recorded.sum():
+        return False
+    late = np.abs(recorded - usual)
+    regular = recorded[is_long & (late < LIMITS.turn_ns)].sum()
+    return bool(regular > LIMITS.most * recorded[is_long].sum())
+
+
+def _ignores_company(recorded: Array, demand: Array, site: Array) -> bool:
+    """Return whether lengths do not follow the number of active users, where this varies.
+
+    Args:
+        recorded: how long each stretch of work took, ns.
+        demand: how long each stretch takes alone, ns.
+        site: the place in the program of each stretch.
+    """
+    longer = _from_mean(recorded / np.maximum(demand, 1.0), site)
+    weight = _means(recorded, site)[site]
     expected = weight @ longer**2
-    follows = (weight * longer) @ took
-    is_shown = expected > LIMITS.small**2 * weight.sum()
-    return bool(is_shown and follows < LIMITS.slope * expected)
+    if expected <= LIMITS.small**2 * weight.sum():
+        return False
+    follows = (weight * longer) @ _from_mean(recorded, site)
+    return bool(follows < LIMITS.slope * expected)
 
 
 def _means(time: Array, site: Array) -> Array:
-    """Return the mean of each site."""
-    return np.asarray(np.bincount(site, time) / np.maximum(np.bincount(site), 1))
+    """Return the mean of each site.
+
+    Args:
+        time: the time of each stretch.
+        site: the place in the program of each stretch.
+    """
+    count = np.maximum(np.bincount(site), 1)
+    return np.asarray(np.bincount(site, time) / count)
 
 
 def _from_mean(time: Array, site: Array) -> Array:
-    """Return by which share each time differs from the mean of its site."""
-    return np.asarray(time / np.maximum(_means(time, site)[site], 1.0) - 1)
+    """Return by which share each time differs from the mean of its site.
+
+    Args:
+        time: the time of each stretch.
+        site: the place in the program of each stretch.
+    """
+    mean = np.maximum(_means(time, site), 1.0)
+    return np.asarray(time / mean[site] - 1)
