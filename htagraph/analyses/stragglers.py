@@ -49,8 +49,8 @@ TABLE = Table(
         "cause",
         "str",
         "``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network``, "
-        "``other_work`` (launched work waited, probably for work that was not recorded) or ``none``; the one charged "
-        "most",
+        "``other_work`` (launched work waited, probably for work that was not recorded), ``outside`` (it waited for "
+        "something that was not recorded, such as another process) or ``none``; the one charged most",
     ),
     Col("cause_name", "str", "the activity that explains most of ``cause_us``"),
     Col("cause_us", doc="waiting of other ranks that is charged to ``cause``"),
@@ -281,6 +281,7 @@ _WORK = {
     "kernels": "kernels", "host": "host work", "data_loading": "data loading",
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
     "network": "transfers", "other_work": "waits of launched work, probably for work that was not recorded",
+    "outside": "waits for something that was not recorded",
 }  # fmt: skip
 
 

@@ -15,14 +15,14 @@ from htagraph.core.arrays import Array, Mask, marked
 
 __all__ = [
     "ABSENT_IN_COMPLETE_TRACES", "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION",
-    "DEVICE", "DEVICE_WAITS", "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS",
-    "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "Category", "EdgeKind",
-    "EdgeMeaning", "GapKind", "KernelKind", "Provenance", "edges_with", "of_kinds",
+    "DEVICE", "DEVICE_WAITS", "DEVICE_WORK", "EDGES", "FETCHES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS",
+    "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "Category",
+    "EdgeKind", "EdgeMeaning", "GapKind", "KernelKind", "Provenance", "edges_with", "of_kinds",
 ]  # fmt: skip
 
 Category: TypeAlias = Literal[
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
-    "other_work",
+    "other_work", "outside",
 ]  # fmt: skip
 """What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
 CATEGORIES: Final[tuple[str, ...]] = get_args(Category)
@@ -109,7 +109,8 @@ class EdgeKind(_Labelled):
     COLLECTIVE = 12
     P2P = 13
     GRAPH = 14
-    DATALOADER = 15
+    DATALOADER = 15  # a recorded call of a data loader takes its own time
+    OUTSIDE = 16  # a thread waits for something outside of the recording
 
 
 class Provenance(_Labelled):
@@ -180,6 +181,7 @@ TRAITS: Final = {
     "work": "waits for device work: of its stream, of another one, of all, or as the user says",
     "waits": "waits for device work by an event, in a call that blocks, or at a full queue",
     "threads": "joins moments of different host threads",
+    "fetches": "its time is spent on getting what is made elsewhere, and is no work of the host",
     "early": "may end before the record of what is waited for; a rule then gives a negative lag",
 }
 """What can be true of a kind of edges, by the word that says so."""
@@ -203,7 +205,8 @@ EDGES: Final = {
     EdgeKind.COLLECTIVE: EdgeMeaning(GapKind.COLLECTIVE_EXCESS, "communication", "", "transfer"),
     EdgeKind.P2P: EdgeMeaning(GapKind.COLLECTIVE_EXCESS, "communication", "", "transfer"),
     EdgeKind.GRAPH: EdgeMeaning(GapKind.LAUNCH_EXCESS, "launch", "launch", "launch enqueued starts no_wait"),
-    EdgeKind.DATALOADER: EdgeMeaning(GapKind.DATA_WAIT, "data_loading", "", "own threads"),
+    EdgeKind.DATALOADER: EdgeMeaning(GapKind.DATA_WAIT, "data_loading", "data_loading", "own threads fetches"),
+    EdgeKind.OUTSIDE: EdgeMeaning(GapKind.SYNC_RETURN, "outside", "outside", "own threads fetches"),
 }
 """By kind: what its edges mean."""
 
@@ -244,6 +247,8 @@ DEVICE_WAITS: Final = edges_with("device_wait")
 """Kinds of edges by which the host waits for its device; not those of full launch queues, which no call asks for."""
 BLOCKING: Final = edges_with("blocking")
 """Kinds of edges from device work to the return of a call that blocked for it."""
+FETCHES: Final = edges_with("fetches")
+"""Kinds of edges by which a thread gets what a data loader, or something outside of the recording, makes."""
 BETWEEN: Final = edges_with("between")
 """Kinds of edges whose time is the gap behind them."""
 UNEXPLAINED: Final = tuple(kind for kind in GapKind if kind.is_unexplained)

@@ -14,8 +14,8 @@ from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
-from htagraph.core.kinds import COMMUNICATION, Category, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
+from htagraph.core.kinds import COMMUNICATION, Category, GapKind, of_kinds
+from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, likely, per_step, scenario_of
 from htagraph.findings.finding import (
@@ -40,6 +40,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
+from htagraph.queries.fetches import outside_waits
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Batches, Bound
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
@@ -71,6 +72,7 @@ _ADVICE = {
 """The advice for a cause that needs no other facts of the job."""
 _GONE = {
     "data_loading": "a loader that the job never waits for",
+    "outside": "a source that the job never waits for",
     "communication": "a network that takes no time",
     "other_work": "a device without other work",
 }
@@ -208,7 +210,7 @@ def _change(claim: BoundClaim) -> PredictedChange | None:
     cause, gain = claim.about, claim.gain
     if gain is None or gain.value_us <= 0 or cause not in _GONE or claim.absent:
         return None
-    name = _GONE[cause].replace("loader", "source") if claim.source else _GONE[cause]
+    name = _GONE[cause]
     if cause in _CEILINGS:
         gain = replace(gain, low_us=0.0, high_us=gain.value_us)
     return PredictedChange(name, tuple(FREE[cause][1].split()), gain)
@@ -263,6 +265,8 @@ def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
     scenario = what_if(graph).scale(factor=0.0, rank=rank)
     with suppress(SelectionError):  # it waits for no loader
         scenario = scenario.free_dataloader(rank=rank)
+    with suppress(SelectionError):  # it waits for nothing outside
+        scenario = scenario.free_outside(rank=rank)
     outcome = scenario.run()
     return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
@@ -277,11 +281,9 @@ def _absent(graph: DependencyGraph) -> Absent:
 
 def source_of(graph: DependencyGraph) -> str:
     """Return the region in which the job waits for a process that was not recorded and is no data loader, else ""."""
-    edges = graph.edges
-    owner = edges.activity[(edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)]
+    owner = graph.edges.activity[outside_waits(graph)]
     names = graph.activities.name[owner[owner >= 0]]
-    most = graph.names[int(np.bincount(names).argmax())] if len(names) else ""
-    return "" if is_data_loader(most) else stable_name(most)
+    return stable_name(graph.names[int(np.bincount(names).argmax())]) if len(names) else ""
 
 
 def _short(claim: BoundClaim) -> str:
@@ -309,8 +311,9 @@ def _short(claim: BoundClaim) -> str:
         text += f". It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps"
     text = f"{text}.{_late(claim)}"
     if claim.source:  # what the job waits for is called what it is
-        text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {claim.source}")
-        text += " What it waits for sets the pace." if claim.about == "data_loading" else ""
+        words = CATEGORY_WORDS["outside"]
+        text = text.replace(words, f"{words} in {claim.source}")
+        text += " What it waits for sets the pace." if claim.about == "outside" else ""
     return text
 
 
@@ -321,8 +324,8 @@ def _why(claim: BoundClaim) -> str:
     word = cause_words(claim.about, claim.shares)
     if is_unrecorded(claim):
         word = "host time, most of it without any event"
-    elif claim.source and claim.about == "data_loading":
-        word = f"waiting for another process or thread in {claim.source}"
+    elif claim.source and claim.about == "outside":
+        word = f"{word} in {claim.source}"
     elif claim.about == "communication" and claim.absent:
         word = f"{word}, or waiting for ranks not {claim.absent}"
     where = ""
@@ -364,8 +367,9 @@ def _advice(claim: BoundClaim) -> str:
     if is_unrecorded(claim):
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
-        earlier = f"Make what {claim.source} waits for faster, or ask for it earlier."
-        return earlier if claim.source else loader_advice(claim.batches)
+        return loader_advice(claim.batches)
+    if claim.about == "outside":
+        return f"Make what {claim.source or 'the job'} waits for faster, or ask for it earlier."
     if claim.about == "computation":
         kernel = claim.first_kernel
         text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path. " if kernel else ""

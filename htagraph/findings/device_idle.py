@@ -15,7 +15,7 @@ from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import BOUND, LOADER_ADVICE, BoundClaim, source_of
+from htagraph.findings.bound import BOUND, LOADER_ADVICE, BoundClaim
 from htagraph.findings.change import Gain, PredictedChange, gain_of, scenario_of
 from htagraph.findings.finding import (
     JUDGES,
@@ -43,9 +43,9 @@ from htagraph.queries.host_time import MANY, LateReason, late_reason, while_load
 
 __all__ = ["DEVICE_IDLE", "DeviceIdleClaim", "device_use", "idle_chart", "idle_times"]
 
-HostReason: TypeAlias = Literal[LateReason, "source", "graphs", "nothing", ""]
-"""Why the host is late: one of `LATE_REASONS`; it waits for a process that was not recorded (``source``), launches CUDA
-graphs, or launches nothing. Empty where the device does not wait for the host."""
+HostReason: TypeAlias = Literal[LateReason, "graphs", "nothing", ""]
+"""Why the host is late: one of `LATE_REASONS`; it launches CUDA graphs, or launches nothing. Empty where the device
+does not wait for the host."""
 
 _TEXT: dict[IdleCause | Literal["other_work"], str] = {
     "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
@@ -82,6 +82,7 @@ _HOST: dict[HostReason, tuple[str, str]] = {
 """Why the host is late, and the advice, by the reason."""
 _COMMANDS: dict[HostReason, tuple[str, ...]] = {
     "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
+    "source": ("what-if", "--free-outside"),
 }  # fmt: skip
 """What to run where devices wait for the host, by why it is late."""
 _CAUSES: dict[IdleCause, tuple[str, str]] = {
@@ -343,8 +344,6 @@ def _host_reason(results: Results, rank: int) -> HostReason:
     """Return why the host launches too late."""
     graph, acts = results.graph, results.graph.activities
     reason = late_reason(graph, rank, graph.start_up.activity)
-    if reason == "loader" and source_of(graph):
-        return "source"
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]
     in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
     most = bool(len(cause)) and float(in_graph.mean()) > MOST

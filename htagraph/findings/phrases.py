@@ -31,6 +31,7 @@ CATEGORY_WORDS = {
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
     "gap": "unexplained pauses", "head": "what came before the recording",
     "other_work": "other work of the device (inferred, not recorded)",
+    "outside": "waiting for another process or thread",
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 

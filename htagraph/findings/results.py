@@ -33,6 +33,7 @@ from htagraph.queries.start_up import first_calls, without_start_up
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.changes.exclusive_device import exclusive_device
 from htagraph.whatif.changes.free_dataloader import free_dataloader
+from htagraph.whatif.changes.free_outside import free_outside
 from htagraph.whatif.changes.infinite_host import infinite_host
 from htagraph.whatif.changes.scale import scale
 from htagraph.whatif.changes.scale_network import scale_network
@@ -68,6 +69,7 @@ FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
     "communication": (partial(scale_network, factor=0.0), "--network 0"),
     "memory": (partial(scale, factor=0.0, kind=ActivityKind.MEMORY.label), "--scale kind=memory:0"),
     "data_loading": (free_dataloader, "--free-dataloader"),
+    "outside": (free_outside, "--free-outside"),
     "other_work": (exclusive_device, "--exclusive-device"),
 }
 """Cause of a bound → the change by which it takes no time, and the change as an option of ``htagraph what-if``."""
@@ -157,7 +159,8 @@ class Results:
         """
         bound, free = bound_of(self.usual_path, self.parts), dict(self.free)
         if "host" in free:  # no two causes gain more than all: operators of a loader without workers are the loader's
-            free["host"] = min(free["host"], self.makespan_ns - free.get("data_loading", 0))
+            of_waits = max(free.get("data_loading", 0), free.get("outside", 0))
+            free["host"] = min(free["host"], self.makespan_ns - of_waits)
         likely = [cause for cause in sorted(free, key=lambda each: -free[each]) if cause != "host" or not self.computes]
         equal = [cause for cause in likely if free[cause] >= (1 - MIN_SHARE) * free[likely[0]]]
         best = max(equal, key=lambda cause: bound.causes.get(cause, 0.0), default="")  # of equal gains, the larger part

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import source_of
 from htagraph.findings.change import PredictedChange, gain_of
 from htagraph.findings.finding import MEASURES, Claim, Finding, in_short
 from htagraph.findings.limits import MIN_PERCENT
@@ -19,9 +18,8 @@ from htagraph.whatif.scenario import what_if
 
 __all__ = ["STRAGGLER", "StragglerClaim"]
 
-LateFor: TypeAlias = Literal[Cause, "outside", "alone"]
-"""Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, a process or thread that was not recorded, or work
-that other ranks do not do."""
+LateFor: TypeAlias = Literal[Cause, "alone"]
+"""Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, or work that other ranks do not do."""
 
 _CAUSES: dict[LateFor, tuple[str, str]] = {
     "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
@@ -39,11 +37,11 @@ _CAUSES: dict[LateFor, tuple[str, str]] = {
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
 }  # fmt: skip
-"""Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
+"""Why a rank is late, by the cause that is the largest part of it, and properties to compare."""
 
 _FREES: dict[Cause, str] = {
     "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
-    "network": "communication", "other_work": "other_work",
+    "network": "communication", "other_work": "other_work", "outside": "outside",
 }  # fmt: skip
 """Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
 
@@ -67,11 +65,10 @@ def _when(results: Results) -> list[StragglerClaim]:
     if slow.straggler is None or not are_waits_known(results):
         return []
     ranks = slow.to_frame()
-    row = ranks[ranks["rank"] == slow.straggler].iloc[0]
+    is_straggler = ranks["rank"] == slow.straggler
+    row = ranks[is_straggler].iloc[0]
     charged: Cause = row["cause"]
     cause: LateFor = charged
-    if charged == "data_loading" and source_of(results.warm_graph):  # no loader: what it waits for is not known
-        cause = "outside"
     if charged == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
         cause = "alone"
     outcome = what_if(results.warm_graph).fix_straggler().run()
@@ -100,7 +97,8 @@ def _when(results: Results) -> list[StragglerClaim]:
 
 
 def _words(claim: StragglerClaim) -> str:
-    cause, name = claim.cause, claim.cause_name
+    cause = claim.cause
+    name = claim.cause_name
     activity = f", mainly {in_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.total_us)} in "

@@ -16,13 +16,24 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, inverse_of, joined
 from htagraph.core.computing import once
-from htagraph.core.kinds import COMMUNICATION, EDGES, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import (
+    COMMUNICATION,
+    EDGES,
+    FETCHES,
+    LAUNCHES,
+    TRANSFERS,
+    ActivityKind,
+    EdgeKind,
+    GapKind,
+    of_kinds,
+)
 from htagraph.core.statistics import others_median
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
 from htagraph.graph.measures.waits import Waits
+from htagraph.queries.attribution import in_data_loader
 from htagraph.queries.peers import peers, rank_roles
 
 __all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Cause", "Chains", "blame_of", "chains_of", "stretches_of"]
@@ -39,18 +50,20 @@ Cause: TypeAlias = Literal[
     "recording",
     "clocks",
     "other_work",
+    "outside",
 ]
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
 its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged;
-``other_work``: launched work waited, probably for work that was not recorded."""
+``other_work``: launched work waited, probably for work that was not recorded; ``outside``: it waited for something that
+was not recorded."""
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 """All causes; elsewhere a cause is its place here."""
-_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS, _OTHER_WORK = range(
-    len(CAUSES)
+_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS, _OTHER_WORK, _OUTSIDE = (
+    range(len(CAUSES))
 )
 _POOLED = {kind: CAUSES.index(each.cause) for kind, each in EDGES.items() if each.cause}
-"""Edges whose time belongs to no activity, by cause: latencies are compared by their mean on each rank."""
+"""Cause by kind of edges; where their time belongs to no activity, it is compared by its mean on each rank."""
 _OF_NOBODY = (GapKind.OTHER_WORK, GapKind.FIRST_RUN)
 """Waits of launched work that neither the launch nor the work before it on the stream is charged for."""
 _MAX_LAUNCH_LATENCY_NS = 20_000
@@ -199,9 +212,11 @@ def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDAr
         cause[kind == edge_kind] = pooled_cause
     cause[graph.gap_kind == GapKind.OTHER_WORK] = _OTHER_WORK
     cause[graph.gap_kind == GapKind.FIRST_RUN] = _NONE
-    loads = (kind == EdgeKind.DATALOADER) | (graph.gap_kind == GapKind.DATA_WAIT)
+    fetches = of_kinds(kind, FETCHES)
+    loads = (fetches & in_data_loader(graph, owner)) | (graph.gap_kind == GapKind.DATA_WAIT)
     cause[loads] = _DATA
     about = of_activity[graph.activities.kind]
+    about[owner[fetches & owned]] = _OUTSIDE
     about[owner[loads & owned]] = _DATA
     return cause, about
 

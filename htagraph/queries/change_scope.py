@@ -27,8 +27,13 @@ __all__ = ["REGIONS", "UNTRACED", "activities_of", "asked_at", "asked_by", "kind
 
 REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds whose name stands for all that is inside."""
-_WAITS_OF_PATHS = frozenset({"data_loading", "waiting", "gap", "head"})
+_WAITS_OF_PATHS = frozenset({"data_loading", "outside", "waiting", "gap", "head"})
 """Categories of critical paths (`queries.path_segments.CATEGORIES`) that are no work of activities."""
+_LEFT_OUT_BY = {
+    "data_loading": "; free_dataloader (--free-dataloader) leaves it out",
+    "outside": "; free_outside (--free-outside) leaves it out",
+}
+"""The change that leaves out all waits of a category."""
 UNTRACED = "untraced"
 """The word for this time where changes take a kind of activity."""
 _CRITERIA = ("after", "before", "op", "rank", "step", "min_us", "max_us")
@@ -146,7 +151,7 @@ def _refuse_parts_of_paths(criteria: dict[str, Any]) -> None:
     """Refuse what a critical path calls its waits and pauses where activities are selected."""
     for key, words in (("kind", kinds_of(criteria)), ("category", {criteria.get("category")})):
         for word in words & _WAITS_OF_PATHS:
-            instead = "; free_dataloader (--free-dataloader) leaves it out" if word == "data_loading" else ""
+            instead = _LEFT_OUT_BY.get(str(word), "")
             msg = f"{key}={word!r}: no activity has it, as it is what critical paths call a wait{instead}"
             raise SelectionError(msg)
 

@@ -60,8 +60,9 @@ PAUSES = Table(
     Col("share_percent", doc="share of the critical path"),
     Col("activity", "int64", "number of the longest activity, or of the activity after the longest gap"),
 )
-LateReason: TypeAlias = Literal["loader", "ranks", "pauses", "launches", "few"]
-"""What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
+LateReason: TypeAlias = Literal["loader", "source", "ranks", "pauses", "launches", "few"]
+"""What the host does while its device waits: it waits for its data loader; for a source of data outside of the
+recording; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things; or on few."""
 LATE_REASONS: Final[tuple[LateReason, ...]] = get_args(LateReason)
 """All reasons."""
@@ -155,7 +156,9 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
         whole = np.bincount(segments.activity, segments.length)[segments.activity]  # slices of one activity are one
         long = np.where(segments.gap != 0, segments.length, whole) >= LONG_NS
         of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
-        reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
+        is_loading = category == CATEGORIES.index("data_loading")
+        is_outside = category == CATEGORIES.index("outside")
+        reason = np.select([is_loading, is_outside, of_ranks, long], [0, 1, 2, 3], 4)
         steady = np.where(np.isin(segments.activity, [*but]), 0, segments.length)
         time += np.bincount(reason, steady, len(time))
     if not time.any():

@@ -50,6 +50,7 @@ _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
 }
 """Category of a gap, by its kind."""
 _HOST, _LOADING = CATEGORIES.index("host"), CATEGORIES.index("data_loading")
+_OUTSIDE = CATEGORIES.index("outside")
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +226,8 @@ def _categories(
     body, lag, rest = (np.array([CATEGORIES.index(each[kind]) for kind in sorted(each)], np.int8) for each in tables)
     spent = np.where((edge == EdgeKind.BODY) | beside, body[graph.activities.kind[activity]], lag[edge])
     category = np.where(gap == GapKind.NONE, spent, rest[gap])
-    return np.where((category == _HOST) & in_data_loader(graph, region), _LOADING, category).astype(np.int8)
+    may_load = (category == _HOST) | (category == _OUTSIDE)
+    return np.where(may_load & in_data_loader(graph, region), _LOADING, category).astype(np.int8)
 
 
 def _by_cause(shares: Mapping[str, float]) -> dict[str, float]:

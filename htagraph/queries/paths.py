@@ -137,6 +137,7 @@ class CriticalPath:
         - ``sync``: the return of a blocking call, after the end of the work that the call waits for.
         - ``waiting``: the shortest pause that a stream, an event, a full queue or another thread causes; a user's lag.
         - ``data_loading``: waiting for the data loader, and host code that runs inside its call.
+        - ``outside``: waiting for something outside of the recording, as its pace shows: another process, a file.
         - ``gap``: what no dependency in the graph explains.
         - ``head``: the time before recording starts, where the first recorded moment of the path is later than the
           window's begin.

@@ -46,7 +46,7 @@ Chosen: less is not worth a repair, as devices of one kind differ by that much. 
 slower in a job that computes for half of the time is not named."""
 _FROM_ONE = ("broadcast", "scatter")
 """Operations by which one rank gives its result to all others, which have to wait for it."""
-COMPARED = ("kernels", "host", "data_loading", "collective")
+COMPARED = ("kernels", "host", "data_loading", "collective", "outside")
 """Causes that lie in activities, which peers have too."""
 _LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "return of blocking calls"}
 """What time is called that belongs to no activity, by cause."""

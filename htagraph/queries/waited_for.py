@@ -27,6 +27,7 @@ __all__ = [
     "HOST",
     "LOADER",
     "OTHER",
+    "OUTSIDE",
     "TABLE",
     "TRANSFER",
     "UNKNOWN",
@@ -43,6 +44,7 @@ TRANSFER: Final = "transfer"
 WORK: Final = "device work"
 EARLIER: Final = "earlier work"
 OTHER: Final = "other work"
+OUTSIDE: Final = "outside"
 _OF_CATEGORY: Final = {
     **dict.fromkeys(HOST_CATEGORIES, HOST),
     "data_loading": LOADER,
@@ -53,6 +55,7 @@ _OF_CATEGORY: Final = {
     "memory": WORK,
     "head": EARLIER,
     "other_work": OTHER,
+    "outside": OUTSIDE,
 }
 """Reasons on the rank of the device, by the category of a segment."""
 _KEYS: Final = ["rank", "device", "waited_for", "what", "inside", "before"]
@@ -64,7 +67,8 @@ TABLE: Final = Table(
         "str",
         "the ``host``; its ``data loader``; ``rank 2``, if another rank was late; a ``transfer``; the ``device`` "
         "itself, between two kernels; ``device work`` of another stream or device of the rank; ``earlier work`` and "
-        "``other work``, which were not recorded; ``not known``, where no dependency explains it",
+        "``other work``, which were not recorded; ``outside``, if the host waited for something that was not recorded, "
+        "such as another process; ``not known``, where no dependency explains it",
     ),
     Col(
         "what", "str", "the call, operator, frame or kernel in which the time was spent; empty where no event covers it"

@@ -6,7 +6,6 @@ time of communication, the waiting, which is no transfer, stays as it is (`waiti
 
 from __future__ import annotations
 
-import glob
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,22 +22,21 @@ from htagraph.core.kinds import (
     ANNOTATIONS,
     BETWEEN,
     COMMUNICATION,
+    FETCHES,
     HOST_GAPS,
     TRANSFERS,
     ActivityKind,
     EdgeKind,
     GapKind,
-    Provenance,
     of_kinds,
 )
-from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
 __all__ = [
     "NEVER", "NOTED_SHARE", "ChangeError", "Jitter", "Modelled", "OwnTime", "State", "Unsure", "checked",
-    "edges_into", "edges_of", "end_spread", "entries_of", "here", "initial", "is_hidden", "loader_time",
+    "edges_into", "edges_of", "end_spread", "entries_of", "here", "initial",
     "of_kind", "own_time", "released", "taken_away", "time_of", "waiting", "weighed", "with_factor",
     "with_factors", "without_waits",
 ]  # fmt: skip
@@ -117,7 +115,7 @@ class State:
     head: npt.NDArray[np.int64]
     """The moment of each vertex that has no in-edges, ns on the common clock."""
     notes: tuple[str, ...] = ()
-    """What to know about the result, such as that it is an extrapolation."""
+    """Remarks on the result, for example that it is an extrapolation."""
     jitter: tuple[Jitter, ...] = ()
     """Noise to draw; empty unless `jitter` was asked for."""
     unblocked: tuple[npt.NDArray[np.int64], ...] = ()
@@ -194,10 +192,10 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
 
     The time of an activity is the lag of each edge it owns (slices of self time, device work, transfers) and, for
     annotations and steps, the untraced gaps between the operators inside, on any thread. The whole host, or that of
-    some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: unless `loader` says
-    whether it counts, where a kind is asked for, it counts only if it is named. The kind ``"untraced"`` has no
-    activities: it is the gaps between them, by the criteria of `untraced_gaps`; other kinds take those of
-    `DependencyGraph.select`.
+    some ranks, also has the gaps outside all regions. Waiting for the data loader, or for something outside of the
+    recording, is no host work: unless `loader` says whether it counts, where a kind is asked for, it counts only if it
+    is named. The kind ``"untraced"`` has no activities: it is the gaps between them, by the criteria of
+    `untraced_gaps`; other kinds take those of `DependencyGraph.select`.
 
     Raises:
         SelectionError: nothing meets the criteria; names what would.
@@ -250,7 +248,7 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
     between = of_kinds(kind, BETWEEN)
     belongs = chosen[region] | ((region < 0) & outside[free >> 1])
     gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
-    rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
+    rows = rows[~between & (loader | ~of_kinds(kind, FETCHES))]
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[of_kinds(graph.gap_kind[gaps], kinds)]
     return OwnTime(rows, waiting(state, rows), distinct(gaps, graph.vertex_count))
@@ -317,9 +315,11 @@ def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
     """Return the state with some time multiplied, by one factor or by one per edge and then per gap."""
     factors = np.asarray(factor, np.float64)
     for_edges, for_gaps = (factors, factors) if not factors.ndim else np.split(factors, [len(time.edges)])
-    lag, gap = state.lag, state.gap  # what stays as it is needs no copy
+    lag = state.lag  # unchanged parts need no copy
+    gap = state.gap
     if len(time.edges):
-        lag, now = lag.copy(), lag[time.edges]
+        now = lag[time.edges]
+        lag = lag.copy()
         lag[time.edges] = time.fixed + _times(now - time.fixed, for_edges)
     if len(time.gaps):
         gap = gap.copy()
@@ -362,7 +362,8 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
 
     A vertex needs an in-edge, because its moment depends on nothing else: where all would go, they stay with lag 0.
     """
-    graph, target = state.graph, state.graph.edges.target
+    graph = state.graph
+    target = graph.edges.target
     rows = np.flatnonzero(dropped)
     others = edges_into(graph, distinct(target[rows], graph.vertex_count))
     others = others[~dropped[others] & (state.lag[others] > NEVER)]
@@ -383,41 +384,6 @@ def of_kind(graph: DependencyGraph, *kinds: EdgeKind) -> npt.NDArray[np.bool_]:
     for kind in kinds[1:]:
         chosen |= graph.edges.kind == kind
     return chosen
-
-
-def loader_time(state: State, criteria: dict[str, Any]) -> OwnTime:
-    """Return the waits for the data loader, with the host work inside them where the loader has no workers.
-
-    Where workers limit the job, that includes the time that they take per batch, which is longer than the wait.
-    """
-    graph = state.graph
-    edges = graph.edges
-    other = sorted(set(criteria) - {"rank", "step", "name", "op"})
-    if other:
-        msg = f"{other[0]}=: waits for the data loader are selected by rank and step only"
-        raise SelectionError(msg)
-    graph.select(**criteria)  # raises for ranks and steps that are not in the graph
-    selected = here(graph, criteria)
-    waits = of_kind(graph, EdgeKind.DATALOADER) & selected[edges.target >> 1]
-    names = np.unique(graph.activities.name[edges.activity[waits]])
-    inside = np.zeros(len(graph.activities) + 1, np.bool_)
-    for name in names[names_that(is_data_loader, graph.names)[names]]:  # others wait for what was not recorded
-        rows = graph.select(op=glob.escape(graph.names[name]), kind="host", **criteria).activities
-        inside[rows] = True
-    rows = np.flatnonzero(waits | (of_kind(graph, EdgeKind.BODY) & inside[edges.activity]))
-    gaps = np.flatnonzero((graph.gap_kind == GapKind.DATA_WAIT) & np.repeat(selected, 2))
-    if not len(rows) and not len(gaps):
-        msg = "no waits for a data loader in this graph: they are recognized by the name of the DataLoader's `__next__`"
-        raise SelectionError(msg)
-    return OwnTime(rows, np.zeros(len(rows), np.int64), gaps)
-
-
-def is_hidden(graph: DependencyGraph, time: OwnTime) -> bool:
-    """Return whether some time is that of a loader whose workers had each batch ready when it was asked for."""
-    edges = graph.edges
-    names = [graph.names[name] for name in np.unique(graph.activities.name[edges.activity[time.edges]])]
-    waited = (edges.kind[time.edges] == EdgeKind.DATALOADER) & (edges.provenance[time.edges] == Provenance.INFERRED)
-    return any(map(has_loader_workers, names)) and not waited.any()
 
 
 def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:

@@ -24,10 +24,9 @@ from htagraph.core.kinds import (
     ActivityKind,
     EdgeKind,
     GapKind,
-    Provenance,
     of_kinds,
 )
-from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
+from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import only_waiting
 from htagraph.graph.measures.steps import gain_steps, last_end, usual_step_ns
@@ -131,7 +130,7 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidat
         is_op, name = divmod(code, names)
         text = graph.names[name]
         criteria = {"op": exact_glob(text)}
-        if name in loaders and is_data_loader(text):
+        if name in loaders:
             yield Candidate("phase", "data loading", ns, criteria, f"all inside {text}")
         else:
             yield Candidate("operator" if is_op else "phase", text, ns, criteria, _NOTES["operator"])
@@ -287,9 +286,9 @@ _SPECIAL: tuple[tuple[str, dict[str, str] | None, Callable[[State], OwnTime]], .
 
 
 def _rank_time(state: State, criteria: dict[str, Any]) -> OwnTime:
-    """Return the own time of a rank: its work, and the time of its data loader's workers where it waits for these."""
+    """Return the own time of a rank: its work, and the time of its waits for something outside of the recording."""
     graph = state.graph
-    waits = of_kind(graph, EdgeKind.DATALOADER) & (graph.edges.provenance == Provenance.INFERRED)
+    waits = of_kind(graph, EdgeKind.OUTSIDE)
     limits = bool((graph.activities.rank[graph.edges.target[waits] >> 1] == criteria["rank"]).any())
     return own_time(state, criteria, loader=limits)
 

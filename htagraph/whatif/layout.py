@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
@@ -19,7 +18,8 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.statistics import least_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
-from htagraph.queries.weights import OwnTime, State, Unsure, loader_time, of_kind, time_of, waiting, with_factor
+from htagraph.queries.fetches import fetch_time
+from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, time_of, waiting, with_factor
 
 __all__ = [
     "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of", "with_more_stages",
@@ -175,8 +175,7 @@ def with_shared_work(state: State, factor: float, axis: Axis) -> State:
     if not optimizer:
         copies = acts.kind == ActivityKind.MEMORY
         works[:-1] |= copies & naming.names_like(naming.DEFAULT_NAMING.to_device, graph.names, acts.name)
-        with suppress(SelectionError):  # it has no loader
-            loading = loader_time(state, {})
+        loading = fetch_time(state)
     time = time_of(state, works, loader=False, outside=np.zeros(len(acts), np.bool_))
     edges = np.union1d(time.edges, loading.edges).astype(np.int64)
     state = with_factor(state, OwnTime(edges, waiting(state, edges), loading.gaps), factor)

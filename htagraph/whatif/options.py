@@ -290,6 +290,12 @@ class Changes:
         "Durations vary at random (relative deviation SIGMA, RUNS times); shows p50 and p99.", _noise)  # fmt: skip
     free_dataloader = ChangeForm(lambda: changes.free_dataloader.free_dataloader, "[=CRITERIA]",
         "The data loader always has the next batch ready.", _selection)  # fmt: skip
+    free_outside = ChangeForm(
+        lambda: changes.free_outside.free_outside,
+        "[=CRITERIA]",
+        "No thread waits for what was not recorded, such as another process.",
+        _selection,
+    )
     exclusive_device = ChangeForm(
         lambda: changes.exclusive_device.exclusive_device, "", "Devices run nothing but the recorded work."
     )

@@ -20,7 +20,17 @@ import numpy as np
 
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import TRANSFERS, UNCERTAIN, UNEXPLAINED, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import (
+    FETCHES,
+    TRANSFERS,
+    UNCERTAIN,
+    UNEXPLAINED,
+    ActivityKind,
+    EdgeKind,
+    GapKind,
+    Provenance,
+    of_kinds,
+)
 from htagraph.core.naming import (
     has_loader_workers,
     is_asking,
@@ -336,9 +346,9 @@ that each may last in ns, the edge whose change each follows)."""
 def _slow_loaders(graph: DependencyGraph) -> _UnrecordedWaits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
     acts, edges = graph.activities, graph.edges
-    loads = np.flatnonzero(of_kind(graph, EdgeKind.DATALOADER) & (edges.activity >= 0))
+    loads = np.flatnonzero(of_kind(graph, *FETCHES) & (edges.activity >= 0))
     loads = loads[names_that(has_loader_workers, graph.names)[acts.name[edges.activity[loads]]]]
-    produced = edges.provenance[loads] == Provenance.INFERRED
+    produced = edges.kind[loads] == EdgeKind.OUTSIDE
     lane, name = acts.lane[edges.activity[loads]], acts.name[edges.activity[loads]]
     loader = lane.astype(np.int64) * max(len(graph.names), 1) + name
     own = ~produced & ~np.isin(loader, loader[produced])
@@ -370,7 +380,7 @@ def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
         return (np.zeros(0, np.int64),) * 4
     rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
     site = coded(acts.lane[rows], acts.name[rows])
-    waits = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)].astype(np.int64)
+    waits = edges.target[of_kind(graph, EdgeKind.THREAD, *FETCHES)].astype(np.int64)
     waits = np.sort(lane_moments(acts, waits >> 1, acts.moment(waits)))
     first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
     known = np.bincount(site, np.searchsorted(waits, behind) - np.searchsorted(waits, first))

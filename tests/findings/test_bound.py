@@ -37,6 +37,7 @@ def test_the_figure_is_the_share_of_the_path_and_nothing_else_gains_more(path: P
         "computation": lambda: scenario.scale(factor=0, kind="computation"),
         "communication": lambda: scenario.scale_network(factor=0),
         "data_loading": scenario.free_dataloader,
+        "outside": scenario.free_outside,
     }
     gains = {}
     for cause, change in changes.items():

@@ -26,7 +26,7 @@ ASKED = {
     "remove-sync": "kind=sync", "perfect-overlap": "",
     "no-overlap": "", "shared-link": "on", "fuse": "kind=computation", "move-to-stream": "kind=memory:7",
     "batch": "8:16", "scale-ranks": "2", "no-interruptions": "", "infinite-host": "", "infinite-gpu": "",
-    "exclusive-device": "", "pin-memory": "",
+    "exclusive-device": "", "pin-memory": "", "free-outside": "",
 }  # fmt: skip
 """A value for the option of each change."""
 JOBS = {

@@ -36,6 +36,7 @@ def graph() -> DependencyGraph:
         ({"kind": "kernels"}, "choose from"),
         ({"category": "host"}, "the categories are cpu_op, cuda_runtime, kernel, user_annotation"),
         ({"category": "data_loading"}, "free_dataloader"),
+        ({"category": "outside"}, "free_outside"),
         ({"kind": "waiting"}, "what critical paths call a wait"),
     ],
 )

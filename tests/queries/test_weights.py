@@ -17,7 +17,6 @@ from htagraph.queries.weights import (
     edges_of,
     end_spread,
     initial,
-    loader_time,
     own_time,
     released,
     time_of,
@@ -122,66 +121,6 @@ def test_an_annotation_in_a_python_frame_has_the_frames_code_inside_it() -> None
     for criteria in ({"name": "augment"}, {"op": "augment"}):
         assert hg.what_if(graph).scale(factor=0, **criteria).run().saved_ns == 300_000
     assert hg.what_if(graph).scale(factor=0, kind="annotation").run().saved_ns == 250_000
-
-
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
-
-
-def _total_us(graph: DependencyGraph, **criteria: object) -> int:
-    """Return how much the waits add up to, µs."""
-    time = loader_time(initial(graph), dict(criteria))
-    assert not time.fixed.any()
-    return int(graph.edges.lag[time.edges].sum() + graph.gap[time.gaps].sum()) // 1000
-
-
-def _job() -> DependencyGraph:
-    """Two ranks, two steps: rank 0 waits 30 µs in step 1 and 20 µs in step 2, rank 1 twice as long."""
-    return load({
-        rank: [
-            step(1, 0, 100), op("a", 0, 10), op(LOADER, 10, 30 * more), step(2, 100, 100), op(LOADER, 110, 20 * more),
-            op("b", 180, 5),
-        ]
-        for rank, more in ((0, 1), (1, 2))
-    })  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("criteria", "wanted"),
-    [
-        ({}, 150), ({"rank": 0}, 50), ({"rank": 1}, 100), ({"step": 1}, 90), ({"rank": [0, 1], "step": 2}, 60),
-        ({"rank": None, "step": None}, 150),
-    ],
-)  # fmt: skip
-def test_waits_are_chosen_by_rank_and_step(criteria: dict[str, object], wanted: int) -> None:
-    assert _total_us(_job(), **criteria) == wanted
-
-
-def test_what_a_loader_without_workers_runs_inside_counts_once() -> None:
-    graph = load([op("a", 0, 10), op(LOADER, 10, 30), op("aten::stack", 15, 20), op("aten::cat", 16, 5)])
-    assert _total_us(graph) == 30
-
-
-def test_the_host_work_beside_it_does_not_count() -> None:
-    graph = graph_of(DATA / "demo")
-    time = loader_time(initial(graph), {})
-    owners = graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]
-    loaders = {graph.names[graph.activities.name[owner]] for owner in owners}
-    inside = [set(graph.select(op=name.replace("[", "?")).activities.tolist()) for name in loaders]
-    allowed = set.union(set(owners.tolist()), *inside)
-    assert set(graph.edges.activity[time.edges].tolist()) <= allowed
-
-
-def test_other_criteria_and_absent_ranks_are_refused() -> None:
-    state = initial(_job())
-    with pytest.raises(SelectionError, match="selected by rank and step"):
-        loader_time(state, {"stream": 7})
-    with pytest.raises(SelectionError, match="its ranks: 0, 1"):
-        loader_time(state, {"rank": 5})
-
-
-def test_a_job_without_a_loader_is_told_how_one_is_known() -> None:
-    with pytest.raises(SelectionError, match="__next__"):
-        loader_time(initial(load([op("a", 0, 10)])), {})
 
 
 def test_members_of_a_collective_end_later_than_the_first_by_their_lag() -> None:

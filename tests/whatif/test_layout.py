@@ -9,7 +9,7 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.weights import loader_time
+from htagraph.queries.fetches import loader_time
 from htagraph.whatif.layout import (
     Axis,
     groups_of_axis,

@@ -103,6 +103,7 @@ READ = [
     ("jitter", "0.05:100", "jitter", {"sigma": 0.05, "runs": 100}),
     ("jitter", "0.05", "jitter", {"sigma": 0.05}),
     ("free-dataloader", "", "free_dataloader", {}),
+    ("free-outside", "", "free_outside", {}),
     ("exclusive-device", "", "exclusive_device", {}),
     ("pin-memory", "", "pin_memory", {}),
     ("remove-sync", "name=*Sync*", "remove_sync", {"name": "*Sync*"}),

@@ -102,6 +102,7 @@ REFUSED: dict[str, tuple[Callable[[], DependencyGraph], list[tuple[str, dict[str
         ("infinite_gpu", {}, "no device work was recorded"),
         ("no_launch_overhead", {}, "launch"),
         ("free_dataloader", {}, "no waits for a data loader"),
+        ("free_outside", {}, "no waits for something outside"),
         ("exclusive_device", {}, "no launched work waited"),
         ("pin_memory", {}, "no copy from or to pageable memory"),
         ("scale_ranks", {"n": 8}, "no collective"),

@@ -10,7 +10,7 @@ import pandas as pd
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.core.arrays import Array, Mask, marked
 from htagraph.core.intervals import union
-from htagraph.core.kinds import COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import COMMUNICATION, FETCHES, OPERATORS, ActivityKind, GapKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
@@ -26,7 +26,7 @@ class OwnWork:
     where: OwnTime
     """Edges, then gaps."""
     time: Array
-    """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took.
+    """Own time of each edge and gap, ns; of a batch that was made elsewhere, how long that took.
 
     Time between operators that may be a wait for communication of its rank is none."""
     shown: Array
@@ -90,7 +90,7 @@ def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, en
     """
     edges = graph.edges
     size, once = len(where.edges), end - begin
-    rows = np.flatnonzero(np.append(edges.kind[where.edges] != EdgeKind.DATALOADER, np.ones(len(where.gaps), np.bool_)))
+    rows = np.flatnonzero(np.append(~of_kinds(edges.kind[where.edges], FETCHES), np.ones(len(where.gaps), np.bool_)))
     on_edge = rows[rows < size]  # a batch is made before it is fetched, all else that an edge stands for is in its call
     begin[on_edge] = np.maximum(begin[on_edge], graph.time[2 * whose[on_edge]])
     end[on_edge] = np.minimum(end[on_edge], graph.time[2 * whose[on_edge] + 1])
@@ -105,7 +105,7 @@ def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, who
     """Return own times, each moment once, and how long a thread waited for batches, not how long workers took."""
     # what another thread (one that pins batches) waits for the same workers is not added
     edges = graph.edges
-    load = np.flatnonzero(edges.kind[where.edges] == EdgeKind.DATALOADER)
+    load = np.flatnonzero(of_kinds(edges.kind[where.edges], FETCHES))
     batch = edges.activity[where.edges[load]]
     begin = graph.time[2 * batch]
     made = graph.time[edges.source[where.edges[load]]] < begin  # since the batch before, by workers

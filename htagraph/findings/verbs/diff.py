@@ -490,7 +490,7 @@ def _where(diff: Diff, effects: Effects, *, is_explained: bool) -> list[str]:
     large = sorted(large, key=lambda each: -abs(each[1]))[: 2 * MAX_NAMED]
     ranks = len(diff.parts[0].chosen_ranks)
     source = next(filter(None, (source_of(part.graph) for part in diff.parts)), "")
-    words = CATEGORY_WORDS | ({"data_loading": f"waits in {source}"} if source else {})
+    words = CATEGORY_WORDS | ({"outside": f"waits in {source}"} if source else {})
     parts = [
         f"{words[key]} {_signed(us)}{_exposed(key, own[key] / ranks, effects) if abs(own[key]) > least else ''}"
         + f" (of that, code or a wait without any event {_signed(without)})" * (key == _HOST and abs(without) > least)

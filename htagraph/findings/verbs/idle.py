@@ -20,7 +20,7 @@ from htagraph.findings.phrases import (
     spoken,
     time_text,
 )
-from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, TRANSFER, UNKNOWN, WORK
+from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, OUTSIDE, TRANSFER, UNKNOWN, WORK
 
 __all__ = ["idle_sentences"]
 
@@ -35,6 +35,7 @@ _ONE: Final = {
     WORK: "other streams or devices of its rank",
     EARLIER: "work from before the recording",
     OTHER: "work that was not recorded",
+    OUTSIDE: "another process or thread that its host waits for",
 }
 """Reasons in words, of one device; of several devices they are `_SEVERAL`."""
 _SEVERAL: Final = {
@@ -43,6 +44,7 @@ _SEVERAL: Final = {
     LOADER: "their data loaders",
     DEVICE: "nothing but their own delays between kernels",
     WORK: "other streams or devices of their ranks",
+    OUTSIDE: "other processes or threads that their hosts wait for",
 }
 
 

@@ -117,7 +117,7 @@ def _throughput(after: Outcome) -> str:
 
 
 def _bound(before: Bound, now: Bound, source: str) -> str:
-    """Say what bounds the job before and after; a job without a data loader waits for a process in `source`."""
+    """Say what bounds the job before and after; a job that waits for something outside waits in `source`."""
     rank, most = next(iter(now.ranks.items()))
     where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > 100 * MOST else ""
     head = now.shares.get("head", 0.0)
@@ -135,9 +135,8 @@ def _bound(before: Bound, now: Bound, source: str) -> str:
 
 def _cause(bound: Bound, source: str) -> str:
     """Return the cause of a bound in words."""
-    if source and bound.cause == "data_loading":
-        return f"waiting for another process or thread in {source}"
-    return cause_words(bound.cause, bound.shares)
+    words = cause_words(bound.cause, bound.shares)
+    return f"{words} in {source}" if source and bound.cause == "outside" else words
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from htagraph.graph.evidence.calls import Calls
     from htagraph.graph.evidence.device_waits import Polled
     from htagraph.graph.evidence.host_communication import HostCalls
+    from htagraph.graph.evidence.loads import Loads
     from htagraph.graph.evidence.outside import Outside
     from htagraph.graph.evidence.waits import AwaitRows, Returns
     from htagraph.graph.matches import Matches
@@ -85,6 +86,13 @@ class RecordedJob:
         from htagraph.graph.evidence.threads import loaders
 
         return loaders(self)
+
+    @cached_property
+    def loads(self) -> Loads:
+        """How long calls of data loaders take, and the pace of the loaders' workers."""
+        from htagraph.graph.evidence.loads import loads
+
+        return loads(self)
 
     @cached_property
     def outside(self) -> Outside:

@@ -143,7 +143,7 @@ def paces(
         source,
         resumes[waited],
         ends[waited] - job.moment(source),
-        EdgeKind.DATALOADER,
+        EdgeKind.OUTSIDE,
         Provenance.INFERRED,
         confidence=confidence,
         activity=region[waited],

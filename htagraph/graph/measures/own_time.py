@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask, inverse_of, occurring
 from htagraph.core.intervals import Intervals, union
-from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_asking, is_taking, names_that
 from htagraph.graph.activities import CUT, Activities, Edges, blocked_since
 
@@ -34,9 +34,8 @@ __all__ = [
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
     """Return what `graph.own_time` is: the time on the edges that run inside each activity, ns."""
-    produced = (edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)  # by processes elsewhere
-    own = of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0) & ~produced
-    own = np.flatnonzero(own)
+    is_own = of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0)
+    own = np.flatnonzero(is_own)
     total = np.zeros(len(acts), np.int64)
     np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
     return total

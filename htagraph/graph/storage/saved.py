@@ -432,7 +432,7 @@ def _same_fields(name: str, fields: Iterable[str]) -> None:
 
 
 _MAGIC = b"htagraph"
-_FORMAT = 1
+_FORMAT = 2
 """Number of the layout. It grows with every change after which older files would be misread."""
 _HEAD = struct.Struct("<8sQQQ16s")
 """Magic word, format, place and length of the manifest (bytes), digest of the manifest; the head's digest follows."""

@@ -101,6 +101,7 @@ _FAMILIES = (
 _STARTS = (
     ("Blocking calls do not wait for the device", "remove-sync", "kind=sync"),
     ("The data loader always has the next batch ready", "free-dataloader", ""),
+    ("Nobody waits for what was not recorded", "free-outside", ""),
     ("Launching takes no time", "no-launch-overhead", ""),
     ("The straggler is as fast as its peers", "fix-straggler", "auto"),
     ("No other work waits for collectives (an upper bound)", "perfect-overlap", ""),

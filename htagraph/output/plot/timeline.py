@@ -167,7 +167,8 @@ def _composition(path: CriticalPath) -> tuple[list[dict[str, Any]], str]:
 
 
 def _words(category: str) -> str:
-    return {"gap": "unexplained", "head": "before recording"}.get(category, category.replace("_", " "))
+    words = {"gap": "unexplained", "head": "before recording", "outside": "outside the recording"}
+    return words.get(category, category.replace("_", " "))
 
 
 def _strip(path: CriticalPath) -> tuple[dict[str, Any], list[str], TimeColumns]:

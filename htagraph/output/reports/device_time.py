@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MIN_PERCENT
@@ -26,7 +28,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
-from htagraph.queries.waited_for import HOST, LOADER
+from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
 from htagraph.whatif.options import criteria
 
 __all__ = [
@@ -34,6 +36,20 @@ __all__ = [
     "roofline_report",
 ]  # fmt: skip
 
+
+class _ReadySource(NamedTuple):
+    """A source of data that is always ready."""
+
+    option: str
+    """The change, as an option of ``htagraph what-if``."""
+    words: str
+
+
+_SOURCES: Final = {
+    LOADER: _ReadySource("--free-dataloader", "a data loader that is never late"),
+    OUTSIDE: _ReadySource("--free-outside", "an answer that is always ready"),
+}
+"""The source without which a device does not wait, by the cause of waits."""
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """Columns that follow from other columns, or matter less than whole names."""
@@ -152,12 +168,14 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name:
     """
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []
-    if cause not in (HOST, LOADER) and not cause.startswith("rank "):
+    if cause not in (HOST, LOADER, OUTSIDE) and not cause.startswith("rank "):
         return [f"To see what bounds the job: {command_line('critical-path', inputs)}"]
-    share = 100 * _gain_by_loader(graph) if cause == LOADER else 0.0
-    if share >= MIN_PERCENT:
-        command = command_line("what-if", inputs, "--free-dataloader")
-        return [f"With a data loader that is never late the job would be {share_text(share)} shorter: {command}"]
+    if cause in _SOURCES:
+        source = _SOURCES[cause]
+        share = 100 * _gain_without(graph, source.option)
+        if share >= MIN_PERCENT:
+            command = command_line("what-if", inputs, source.option)
+            return [f"With {source.words} the job would be {share_text(share)} shorter: {command}"]
     from htagraph.findings.changes import changes_of
     from htagraph.findings.verbs.gains import tried
 
@@ -166,10 +184,10 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name:
     return tried(next(iter(about), listed.first), inputs)
 
 
-def _gain_by_loader(graph: DependencyGraph) -> float:
-    """Return how much shorter the job is if no rank waits for a data loader, 0 to 1."""
-    with suppress(SelectionError):  # nothing waits for one
-        outcome = hg.what_if(graph).free_dataloader().run()
+def _gain_without(graph: DependencyGraph, option: str) -> float:
+    """Return how much shorter the job is by a change without a number, given as its option: 0 to 1."""
+    with suppress(SelectionError):  # nothing is changed
+        outcome = scenario_of(graph, [option]).run()
         return outcome.saved_ns / max(outcome.baseline_ns, 1)
     return 0.0
 

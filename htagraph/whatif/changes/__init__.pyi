@@ -4,6 +4,7 @@ from . import device as device
 from . import exclusive_device as exclusive_device
 from . import fix_straggler as fix_straggler
 from . import free_dataloader as free_dataloader
+from . import free_outside as free_outside
 from . import fuse as fuse
 from . import host_factor as host_factor
 from . import infinite_gpu as infinite_gpu

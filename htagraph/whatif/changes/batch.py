@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,6 +19,7 @@ from htagraph.core.naming import is_data_loader, names_that
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import recorded_numbers
+from htagraph.queries.fetches import fetch_time
 from htagraph.queries.interruptions import rare_pauses
 from htagraph.queries.kernel_costs import cost_of_call, device_name, kernel_costs, shaped_calls, used_device
 from htagraph.queries.weights import (
@@ -30,7 +30,6 @@ from htagraph.queries.weights import (
     State,
     Unsure,
     checked,
-    loader_time,
     with_factor,
     with_factors,
 )
@@ -104,8 +103,7 @@ def batch(state: State, /, recorded: int | None = None, new: int | None = None) 
     most = np.maximum(usual, 1e-9)
     state = with_factors(state, job.table["activity"].to_numpy(np.int64), usual, low / most, high / most)
     state = _rarer_pauses(state, float(times[0].sum() / max(job.time.sum(), 1e-9)))
-    with suppress(SelectionError):  # it has no loader
-        state = with_factor(state, loader_time(state, {}), _loader_growth(job, others, after))
+    state = with_factor(state, fetch_time(state), _loader_growth(job, others, after))
     said = f", by another recording for {_shared(job, others[-1]):.0%} of their time" if others else ""
     ranks, *done = state.scaled
     samples, work = (each * after / job.layout.batch for each in done)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, inverse_of, marked
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
+from htagraph.core.kinds import COMMUNICATION, FETCHES, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.compare import MEDIAN_VARIANCE
@@ -125,7 +125,7 @@ class _Work:
     group: Ints
     """The number of the unit's peers, the same unit on several ranks; -1 for units that no other rank has."""
     levels: tuple[Ints, ...]
-    """What a unit is, from coarse to fine: device work, host work or data loading; its name; its place in a step."""
+    """What a unit is, from coarse to fine: device work, host work or a wait for data; its name; its place in a step."""
     rank: npt.NDArray[np.int32]
     value: Ints
     """ns."""
@@ -147,7 +147,7 @@ def _own_work(state: State) -> _Work:
     gaps = np.flatnonzero(after & of_kinds(graph.gap_kind, (*HOST_GAPS, GapKind.NONE)))
     activity = np.concatenate([work_rows, gaps // 2])
     what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
-    loads = marked(edges.activity[own[edges.kind[own] == EdgeKind.DATALOADER]], len(acts))
+    loads = marked(edges.activity[own[of_kinds(edges.kind[own], FETCHES)]], len(acts))
     side = np.where(acts.kind >= ActivityKind.COMPUTATION, _DEVICE, _HOST)
     side = np.concatenate(
         [np.where(loads, _DATA, side)[work_rows], np.where(graph.gap_kind[gaps] == GapKind.DATA_WAIT, _DATA, _HOST)]

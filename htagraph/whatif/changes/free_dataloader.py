@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.queries.weights import State, loader_time, with_factor
+from htagraph.queries.fetches import loader_time
+from htagraph.queries.weights import State, with_factor
 
 __all__ = ["free_dataloader"]
 
@@ -12,7 +13,8 @@ __all__ = ["free_dataloader"]
 def free_dataloader(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - rank and step
     """Return the state in which no rank waits for the data loader.
 
-    The gain is a ceiling: devices and cores that no longer pause may be slower than recorded.
+    Waits for the loader's workers are left out, too. Other waits for something outside of the recording stay, and
+    `free_outside` has these. The gain is a ceiling: devices and cores that no longer pause may be slower than recorded.
 
     Args:
         **criteria: ``rank=`` and ``step=``; all of them by default.

@@ -6,6 +6,7 @@ import numpy as np
 
 from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.queries.interruptions import interruption_time
+from htagraph.queries.path_segments import HOST_CATEGORIES
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]
@@ -24,7 +25,7 @@ def infinite_host(state: State) -> State:
     own = of_kind(graph, EdgeKind.BODY)
     own &= on_host[edges.target]
     own &= kind != ActivityKind.HOST_COMMUNICATION
-    own |= of_kind(graph, *(kind for kind, each in EDGES.items() if each.cause))
+    own |= of_kind(graph, *(kind for kind, each in EDGES.items() if each.cause in HOST_CATEGORIES))
     rows = np.flatnonzero(own & (state.lag > NEVER))
     gone = on_host & ~of_kinds(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
     gone |= graph.gap_kind == GapKind.LAUNCH_EXCESS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.queries.weights import ChangeError, State, checked, is_hidden, loader_time, own_time, with_factor
+from htagraph.queries.fetches import is_hidden, loader_time
+from htagraph.queries.weights import ChangeError, State, checked, own_time, with_factor
 from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["inject"]
@@ -22,8 +23,8 @@ def inject(
     Args:
         rank: the rank.
         factor: the factor of the durations; at least 0.
-        kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its waits for
-            data.
+        kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its data
+            loader.
         **criteria: ``name=``, ``op=``, ``step=``: only some of these activities.
 
     Raises:

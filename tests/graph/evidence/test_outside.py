@@ -32,8 +32,7 @@ def paced(works: list[int]) -> list[int]:
 
 
 def is_outside(graph: DependencyGraph) -> bool:
-    kind, provenance = graph.edges.kind, graph.edges.provenance
-    return bool(((kind == EdgeKind.DATALOADER) & (provenance == Provenance.INFERRED)).any())
+    return EdgeKind.OUTSIDE in graph.edges.kind
 
 
 def test_a_region_that_makes_up_for_the_work_before_it_waits() -> None:
@@ -60,7 +59,7 @@ def test_a_pause_of_the_step_itself_may_wait() -> None:
         at += wait + work
     graph = load(events)
     assert is_outside(graph)
-    free = hg.what_if(graph).free_dataloader().run()
+    free = hg.what_if(graph).free_outside().run()
     assert free.makespan_ns == 1000 * (PACE_US + sum(WORK)), (
         "the step's work stays, and nothing tells of the first wait"
     )
@@ -101,7 +100,7 @@ def test_waits_that_do_not_depend_on_the_work_are_hardly_ever_taken_for_waits(wo
 def test_the_pace_of_others_is_doubted_and_the_time_is_that_of_the_thread() -> None:
     """No id and no name says that somebody else is waited for."""
     graph = learner(WORK, paced(WORK))
-    loads = graph.edges.take(np.flatnonzero(graph.edges.kind == EdgeKind.DATALOADER))
+    loads = graph.edges.take(np.flatnonzero(graph.edges.kind == EdgeKind.OUTSIDE))
     assert (loads.provenance == Provenance.INFERRED).all()
     assert (loads.confidence < UNCERTAIN).all()
     half = hg.what_if(graph).scale(factor=0.5, op="learn").run()
@@ -130,11 +129,11 @@ def test_the_first_item_of_a_pace_is_doubted_as_the_others_are() -> None:
         events += [annotation("fetch", at, wait), op("learn", at + wait, work), step(number, at - 5, wait + work)]
         at += wait + work + 10
     graph = load(events)
-    waits = np.flatnonzero((graph.edges.kind == EdgeKind.DATALOADER) & (graph.edges.provenance == Provenance.INFERRED))
+    waits = np.flatnonzero(graph.edges.kind == EdgeKind.OUTSIDE)
     assert len(waits) == len(WORK)
     fast = hg.what_if(graph).infinite_host().run()
     first = graph.edges.target[waits].min()
     assert fast.time[first] == graph.time[first]
-    free = hg.what_if(graph).free_dataloader().run()
+    free = hg.what_if(graph).free_outside().run()
     assert free.makespan_ns < 1.02 * 1000 * sum(WORK) + 3_000_000
     assert not hg.replay(graph).max_error_ns

@@ -54,7 +54,7 @@ def batches(*waits_ms: float, compute_ms: float = 60, own_ms: float = 0.2) -> De
 def produced(graph: DependencyGraph) -> list[int]:
     """Return the lags, ms, of the edges from one batch to a later one."""
     edges = graph.edges
-    between = (edges.kind == EdgeKind.DATALOADER) & (edges.source // 2 != edges.target // 2)
+    between = edges.kind == EdgeKind.OUTSIDE
     return sorted(round(lag / 1e6) for lag in edges.lag[between].tolist())
 
 
