@@ -47,6 +47,14 @@ class IntervalCause(str, Enum):
         "threads that seem to wait for cores may wait for something else",
         "on a host with more cores",
     )
+    SHARED_CORES = (
+        "busy threads that outnumber the cores may have slowed each other down",
+        "on a host with more cores",
+    )
+    SHARED_INTERPRETER = (
+        "threads of one process that run Python at once may have slowed each other down",
+        "of the changed job",
+    )
     UNCERTAIN_WAITS = ("waits in the recording are not certain",)
     OUTSIDE = ("pauses may be waits for something that was not recorded",)
     SLOW_LOADER = (

@@ -15,11 +15,12 @@ import pytest
 
 from benchmarks import record_pairs
 from benchmarks.halves import HALVES, of_half
-from benchmarks.recorded import mechanism_pairs, second_grid_pairs, third_grid
+from benchmarks.recorded import interpreter_pairs, mechanism_pairs, second_grid_pairs, third_grid
 from benchmarks.recorded.catalogue import PAIRS
 from benchmarks.recorded.cuda_pairs import CUDA_PAIRS
 from benchmarks.recorded.grid_pairs import GRID_PAIRS
 from benchmarks.recorded.host_pairs import HOST_PAIRS
+from benchmarks.recorded.interpreter_pairs import INTERPRETER_PAIRS
 from benchmarks.recorded.mechanism_pairs import MECHANISM_PAIRS
 from benchmarks.recorded.pair import Pair
 from benchmarks.recorded.real_work_pairs import REAL_WORK_PAIRS
@@ -54,6 +55,7 @@ def test_no_two_pairs_have_one_name_or_the_same_jobs() -> None:
         MECHANISM_PAIRS,
         SECOND_GRID_PAIRS,
         THIRD_GRID_PAIRS,
+        INTERPRETER_PAIRS,
     )
     assert len(PAIRS) == sum(map(len, tables))
     jobs = [json.dumps([pair.job, pair.a, {**pair.a, **pair.b}], sort_keys=True) for pair in PAIRS.values()]
@@ -167,6 +169,7 @@ def test_jobs_that_share_cores_are_scheduled_as_usual(tmp_path: Path, monkeypatc
         (mechanism_pairs, MECHANISM_PAIRS),
         (second_grid_pairs, SECOND_GRID_PAIRS),
         (third_grid, THIRD_GRID_PAIRS),
+        (interpreter_pairs, INTERPRETER_PAIRS),
     ],
 )
 def test_a_grid_of_mechanisms_names_every_pair_of_it(grid: ModuleType, pairs: dict[str, Pair]) -> None:
