@@ -121,13 +121,18 @@ def with_stages_of_one(state: State, stages: int, share: float, microbatches: in
 
 def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
     """Return the state in which each step's optimizer, or its end, is later by so much, and how far that may be off."""
-    graph, gap = state.graph, state.gap.copy()
-    vertices = np.unique(np.concatenate([_optimizers(graph, rank)[1] for rank in graph.ranks]))
+    graph = state.graph
+    gap = state.gap.copy()
+    of_ranks = [_optimizers(graph, rank)[1] for rank in graph.ranks]
+    vertices = np.unique(np.concatenate(of_ranks))
     if not len(vertices):
-        vertices = graph.step_spans.end if len(graph.step_spans) else 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
+        last_end = 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
+        vertices = graph.step_spans.end if len(graph.step_spans) else last_end
     before = gap[vertices]
     gap[vertices] += round(more_ns)
-    low, high = ((before + each * more_ns) / np.maximum(gap[vertices], 1) for each in off)
+    predicted = np.maximum(gap[vertices], 1)
+    low = (before + off[0] * more_ns) / predicted
+    high = (before + off[1] * more_ns) / predicted
     return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
 
 

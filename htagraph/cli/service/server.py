@@ -237,7 +237,7 @@ def _overlay(served: Served) -> Response:
 
 
 def _event(served: Served, number: str, *, is_read: bool) -> Response:
-    """Return what is known of an activity: a page where a browser asks for one, JSON otherwise."""
+    """Return the report on an activity: a page where a browser asks for one, JSON otherwise."""
     if not _NUMBER.fullmatch(number):
         return _plain(HTTPStatus.NOT_FOUND, "an event is a number")
     try:

@@ -1,4 +1,4 @@
-"""The page of one activity, as `htagraph serve` shows it: what `event_report` says, with links to walk."""
+"""The page of one activity, as `htagraph serve` shows it: the answer of `event_report`, with links to walk."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _OTHER: Final = {"waits_for": "other_activity", "waited_for_by": "other_activity
 
 
 def event_page(graph: DependencyGraph, activity: int, *, events: str, rows: int) -> bytes:
-    """Return a page of what is recorded of an activity, whose tables lead to other activities.
+    """Return a page on an activity, whose tables lead to other activities.
 
     Args:
         graph: the job.
         activity: number of the activity.
-        events: the address of such pages, without the number.
+        events: the address of the pages of activities, without the number.
         rows: rows of a table that are shown.
 
     Returns:

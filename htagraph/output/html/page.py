@@ -161,9 +161,13 @@ _ITEM = re.compile(r"\n(?=- )")
 
 
 def table_of(
-    frame: pd.DataFrame, *, caption: str = "", headings: Mapping[str, str] | None = None, links: Sequence[str] = (),
+    frame: pd.DataFrame,
+    *,
+    caption: str = "",
+    headings: Mapping[str, str] | None = None,
+    links: Sequence[str] = (),
     links_heading: str = "timeline",
-) -> Html:  # fmt: skip
+) -> Html:
     """Return a table; nothing where it has no rows.
 
     Headings are by column, where its name does not say enough; `links`, the addresses of the rows, are a last column

@@ -88,10 +88,9 @@ _KEYS = (
     "nothing. Drag along the ruler, with Shift or with Area pressed to sum an area up. A click on ◇, or P, pins a row. "
     "The address of the page keeps the view: send it to show what you see."
 )
-_ORDER = element(
-    "select", element("option", "rank", value="rank"), element("option", "busy time", value="busy"), class_="order",
-    aria_label="Order of rows",
-)  # fmt: skip
+_BY_RANK = element("option", "rank", value="rank")
+_BY_BUSY_TIME = element("option", "busy time", value="busy")
+_ORDER = element("select", _BY_RANK, _BY_BUSY_TIME, class_="order", aria_label="Order of rows")
 _COLORS = (
     "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
     "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "

@@ -15,12 +15,15 @@ from htagraph.graph.dependency_graph import DependencyGraph
 __all__ = ["MOST_DEPENDENCIES", "NOTHING_BEFORE", "NOT_DRAWN", "OWN_WORK", "Walks", "walks_of"]
 
 MOST_DEPENDENCIES: Final = 1_000_000
-"""Dependencies of one page. Source: measured, a dependency takes 3 to 4 bytes of the page, so that pages grow by at
-most 4 MB. Doubled, pages of the largest jobs are a quarter larger."""
+"""Dependencies of one page. Chosen: at about 4 bytes each, pages grow by at most 4 MB."""
 NOTHING_BEFORE: Final = 0
+"""Code of a moment before which nothing has to happen."""
 OWN_WORK: Final = 1
+"""Code of an end that the activity's own work decides."""
 NOT_DRAWN: Final = 2
+"""Code of a moment that a dependency decides which is not on the page."""
 _FIRST_LISTED: Final = 3
+"""Code of a moment that the first of its listed dependencies decides; the second one has the next code."""
 
 
 class Walks(NamedTuple):
@@ -40,7 +43,7 @@ class Walks(NamedTuple):
     allow), ``lateWhy`` (a `GapKind`), ``slack`` and ``gain`` (ns plus 1 by slice, 0 where unknown), ``gainLeast`` (by
     slice, 1 where the gain is a lower bound)."""
     left_out: list[str]
-    """What is not on the page, in sentences."""
+    """Sentences on dependencies that are not on the page."""
 
 
 def walks_of(
@@ -86,7 +89,7 @@ def walks_of(
 
 
 def _places(graph: DependencyGraph, slices: Array) -> Array:
-    """Return the activity of each place: those of slices, then added activities."""
+    """Return the activity of each place: of each slice, then each added activity."""
     added = np.flatnonzero(of_kinds(graph.activities.kind, ADDED))
     return np.concatenate((slices, added))
 
@@ -115,7 +118,7 @@ def _listed(graph: DependencyGraph, place_of: Array) -> Array:
 
 
 def _kept(graph: DependencyGraph, listed: Array, on_path: Array, most: int) -> Array:
-    """Return the edges that are kept: of the critical path, then those that decided a moment, then the first."""
+    """Return the edges that are kept: of the critical path, then edges that decided a moment, then the first edges."""
     if len(listed) <= most:
         return listed
     is_on_path = np.zeros(len(graph.activities), bool)
@@ -133,7 +136,7 @@ def _dependencies(
     place_of: Array,
     kept: Array,
 ) -> dict[str, Array]:
-    """Return the columns of dependencies, and those of the moments of places."""
+    """Return the columns of dependencies, and the columns of the moments of places."""
     edges = graph.edges
     moments = np.stack((2 * places, 2 * places + 1), axis=1).ravel()
     target = _moment(place_of, edges.target[kept])
