@@ -218,6 +218,8 @@ def _contradicted(graph: DependencyGraph, resource: Array, length: Array, demand
 def _sites(graph: DependencyGraph, rows: Array) -> Array:
     """Return the number of the place in the program, and of the thread, of lags and gaps.
 
+    One operator takes other times for other callers, so the caller's name belongs to the place.
+
     Args:
         graph: the graph of the recording.
         rows: the numbers of lags, and the numbers of gaps plus that of all lags.
@@ -229,7 +231,9 @@ def _sites(graph: DependencyGraph, rows: Array) -> Array:
     before = np.where(is_lag, graph.edges.source[edge], behind)
     names = graph.activities.name
     lane = graph.activities.lane[behind >> 1]
-    return coded(lane, is_lag, names[behind >> 1], names[before >> 1], behind & 1, before & 1)
+    caller = graph.tree.parent[behind >> 1]
+    caller_name = np.where(caller >= 0, names[caller], -1)
+    return coded(lane, is_lag, caller_name, names[behind >> 1], names[before >> 1], behind & 1, before & 1)
 
 
 def _is_regular(recorded: Array, site: Array) -> bool:
@@ -241,13 +245,13 @@ def _is_regular(recorded: Array, site: Array) -> bool:
         recorded: how long each stretch of work took, ns.
         site: the place in the program of each stretch.
     """
-    usual = (np.add(*middles(recorded, site)) // 2)[site]
+    usual = np.add(*middles(recorded, site)) // 2
     is_long = usual >= LIMITS.slice_ns
     if recorded[is_long].sum() < LIMITS.typical * recorded.sum():
         return False
     late = np.abs(recorded - usual)
-    regular = recorded[is_long & (late < LIMITS.turn_ns)].sum()
-    return bool(regular > LIMITS.most * recorded[is_long].sum())
+    regular = usual[is_long & (late < LIMITS.turn_ns)].sum()  # the usual times, so that no odd one weighs much
+    return bool(regular > LIMITS.most * usual[is_long].sum())
 
 
 def _ignores_company(recorded: Array, demand: Array, site: Array) -> bool:

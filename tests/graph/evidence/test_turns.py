@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import htagraph as hg
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.turns import turns_of_cores, turns_of_interpreters
+from htagraph.graph.evidence.turns import _is_regular, turns_of_cores, turns_of_interpreters
 from tests.laws.test_cores import file_with_cores
 
 MS = 1_000_000
@@ -53,6 +54,27 @@ def test_python_that_is_slower_beside_other_python_takes_turns() -> None:
 
 def test_work_as_regular_as_a_clock_takes_no_turns() -> None:
     assert turns_of_interpreters(beside("annotation", [0, 100, 200, 300], [40] * 4, (40,) * 4)) is None
+
+
+def test_one_odd_time_leaves_regular_work_regular() -> None:
+    recorded = np.array([18, 18, 18, 18, 551]) * MS
+    assert _is_regular(recorded, np.zeros(5, np.int64))
+
+
+def test_work_of_one_length_for_each_caller_is_regular() -> None:
+    """One operator takes 40 and 30 ms for two callers: sites that are mixed would look irregular."""
+    rows = [
+        ("outer" if number % 2 else "other", lane, 100 * number * MS, (30 + number % 2 * 10) * MS + 2000)
+        for lane in ("one", "two")
+        for number in range(6)
+    ]
+    rows += [("work", lane, start + 1000, length - 2000) for _, lane, start, length in rows]
+    table = pd.DataFrame(rows, columns=["name", "lane", "start_ns", "duration_ns"])
+    table["kind"] = "annotation"
+    table["parent"] = [-1] * 12 + list(range(12))
+    order = [(row, row + 1) for row in range(11) if rows[row][1] == rows[row + 1][1]]
+    graph = DependencyGraph.from_frames(table, pd.DataFrame(order, columns=["source", "target"]))
+    assert turns_of_interpreters(graph) is None
 
 
 def test_threads_one_after_the_other_take_no_turns() -> None:
