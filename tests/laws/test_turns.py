@@ -99,10 +99,11 @@ def jobs(draw: st.DrawFn) -> list[list[int]]:
     """Draw how long the branches of each step take alone, ns."""
     width = draw(st.integers(3, 5))
     usual = draw(st.lists(st.integers(3_000_000, 9_000_000), min_size=width, max_size=width))
-    noise = draw(st.lists(st.integers(0, 200_000), min_size=width * STEPS, max_size=width * STEPS))
-    noise = np.array(noise).reshape(STEPS, width)
+    late = draw(st.lists(st.integers(0, 200_000), min_size=width * STEPS, max_size=width * STEPS))
+    noise = np.array(late).reshape(STEPS, width)
     later = LATER_NS * np.arange(STEPS)[:, None]
-    return (np.array(usual) + later + noise).tolist()
+    lengths: list[list[int]] = (np.array(usual) + later + noise).tolist()
+    return lengths
 
 
 @given(jobs(), st.integers(0, 2), st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]), st.integers(1, 2))
