@@ -7,6 +7,7 @@ Run by `benchmarks/run.py` and `benchmarks/scaling.py`; by hand: ``python benchm
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import gzip
 import importlib
@@ -164,6 +165,53 @@ def what_if(path: Path) -> dict[str, Any]:
     return {"vertices": graph.vertex_count, "longest_path_seconds": longest, "seconds": seconds}
 
 
+def numbers(path: Path) -> dict[str, Any]:
+    """Count the numbers that were chosen or measured, by package below a folder of Python files (``htagraph``).
+
+    Counted are constants of modules in upper case, and fields of dataclasses, that are set to a number. Marks and
+    fields that stand for nothing (0 and -1) are among them.
+    """
+    counts = {
+        folder.name: sum(len(_numbers_of(ast.parse(file.read_text(encoding="utf-8")))) for file in folder.rglob("*.py"))
+        for folder in sorted(path.iterdir())
+        if folder.is_dir()
+    }
+    return {package: count for package, count in counts.items() if count}
+
+
+def _numbers_of(module: ast.Module) -> list[str]:
+    """Return the names of a module's numeric constants, and of numeric fields of its dataclasses."""
+    fields = [
+        field
+        for each in module.body
+        if isinstance(each, ast.ClassDef) and any("dataclass" in ast.unparse(mark) for mark in each.decorator_list)
+        for field in each.body
+    ]
+    names = [name for name in map(_name_of_number, module.body) if name == name.upper()]
+    return [*filter(None, names), *filter(None, map(_name_of_number, fields))]
+
+
+def _name_of_number(statement: ast.stmt) -> str:
+    """Return the name that a statement sets to a number; an empty text if none."""
+    if isinstance(statement, ast.AnnAssign):
+        target: ast.expr = statement.target
+    elif isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+    else:
+        return ""
+    is_number = statement.value is not None and _is_number(statement.value)
+    return target.id if isinstance(target, ast.Name) and is_number else ""
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Return whether an expression is a number, or made of numbers only."""
+    if isinstance(value, ast.BinOp):
+        return _is_number(value.left) and _is_number(value.right)
+    if isinstance(value, ast.UnaryOp):
+        return _is_number(value.operand)
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+
+
 def _warm() -> None:
     """Import every module that loading needs, and load its compiled code."""
     import htagraph as hg
@@ -191,6 +239,7 @@ def _peak_mb() -> float:
 _MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "decode": decode,
     "load": load,
+    "numbers": numbers,
     "questions": questions,
     "what-if": what_if,
 }

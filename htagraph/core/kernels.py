@@ -19,6 +19,7 @@ __all__ = [
     "SIZES",
     "is_single_precision",
     "is_tf32_kernel",
+    "is_tuned_kernel",
     "kernel_family",
     "kernel_kind",
     "kernel_library",
@@ -209,3 +210,26 @@ def is_single_precision(name: str) -> bool:
     function = short_name(name)
     is_product = matches(_GENERAL_CORES, function) or matches("cutlass_[0-9]+_simt", readable_name(name))
     return is_product and not matches(_BESIDE_PRODUCTS, function) and number_format(name) == "fp32"
+
+
+_NARROW = frozenset({"fp8", "fp16", "bf16"})
+_NARROW_PRODUCT = r"^nvjet_(sm\d+_)?[hotq]"
+"""Products of cuBLAS whose names begin with letters of narrow inputs: half, bfloat16 (t), 8 bits (q), 4 bits (o)."""
+
+
+def is_tuned_kernel(name: str) -> bool:
+    """Return True for a kernel of a vendor's library, or of flash attention, that multiplies in 16 bits or fewer.
+
+    No setting makes these kernels faster: less work does.
+
+    Example:
+        >>> is_tuned_kernel("ampere_bf16_s16816gemm_bf16_64x64_tn"), is_tuned_kernel("nvjet_tst_64x8")
+        (True, True)
+        >>> is_tuned_kernel("ampere_sgemm_128x64_tn"), is_tuned_kernel("triton_mm")
+        (False, False)
+    """
+    library = kernel_library(name)
+    made = number_format(name)
+    is_flash = library == "flash" and made not in ("fp32", "tf32")
+    is_product = library in ("cublas", "cudnn") and (made in _NARROW or matches(_NARROW_PRODUCT, name))
+    return is_flash or is_product

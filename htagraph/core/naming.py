@@ -35,12 +35,12 @@ __all__ = [
     "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
-    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_memory_label",
-    "is_memset_call", "is_module_frame", "is_of_pytorch", "is_optimizer", "is_poll", "is_product",
-    "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel",
-    "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that", "needs_device",
-    "operator_of_frame", "parameter_positions", "short_name", "sibling_names", "stable_name", "step_number",
-    "transfer_direction", "without_address",
+    "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
+    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_optimizer", "is_poll",
+    "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
+    "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
+    "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
+    "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
@@ -315,6 +315,24 @@ is_timing = _named(
     r"^(cu|cuda|hip)EventElapsedTime", "a call that asks how much time of a device passed between two events"
 )
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
+_OPTIMIZER_CLASS = re.compile(r"^Optimizer\.step#(\w+)")
+
+
+def optimizer_class(name: str) -> str:
+    """Return the class of the optimizer whose step a region is; empty for any other name.
+
+    Example:
+        >>> optimizer_class("Optimizer.step#AdamW.step"), optimizer_class("aten::mm")
+        ('AdamW', '')
+    """
+    found = _OPTIMIZER_CLASS.match(name)
+    return found[1] if found else ""
+
+
+is_fused_optimizer = _named(
+    r"^aten::_fused_(adam|adamw|sgd|adagrad)_|Fused(Adam|SGD|Adagrad)|fused_(adam|sgd|adagrad)",
+    "an operator or kernel that updates all parameters at once",
+)
 is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies a batch of matrices, each by its own"
 )
@@ -349,6 +367,7 @@ is_source_frame = _named(
 # runtime and driver calls, and kernels
 is_whole_graph = _named(r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded")
 is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
+is_of_graphs = _named(r"^(?-i:cuda|hip|cu)[A-Z]", "a runtime or driver call of CUDA or HIP, whose work graphs can hold")
 is_enqueuing = _named(
     r"^(?-i:cuda|hip|cu)\w*(Launch(Cooperative)?Kernel|Mem(cpy|set)\w*Async)",
     "a runtime or driver call that starts a kernel, a copy or a memset",

@@ -14,6 +14,7 @@ from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
+from htagraph.core.kernels import is_tuned_kernel
 from htagraph.core.kinds import COMMUNICATION, Category, GapKind, of_kinds
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
@@ -105,6 +106,8 @@ class KernelShare(NamedTuple):
 
     name: str
     percent: float
+    is_tuned: bool = False
+    """Whether it is a vendor's, in low precision already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +184,7 @@ def _when(results: Results) -> list[BoundClaim]:
         has_several_ranks=len(graph.ranks) > 1,
         usual=tuple(results.usual),
         is_started=bool(results.first_calls),
-        unrecorded_percent=100 * float(untraced) / max(int(length.sum()), 1),
+        unrecorded_percent=100 * float(untraced) / max(_steady_ns(results), 1),
         absent=_absent(graph),
         source=source_of(graph),
         without_rank_percent=_without_rank(results.warm_graph, bound),
@@ -195,10 +198,27 @@ def _when(results: Results) -> list[BoundClaim]:
     if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
         claim = replace(claim, gain=_gain(results, bound.cause), free_ns=results.free)
     if bound.cause == "computation":
-        kernels = _largest(results, bound.cause).frame
-        shares = zip(kernels["name"], kernels["share_percent"], strict=True)
-        claim = replace(claim, first_kernel=next((KernelShare(*kernel) for kernel in shares), None))
+        claim = replace(claim, first_kernel=_first_kernel(results))
     return [replace(claim, change=_change(claim))]
+
+
+def _first_kernel(results: Results) -> KernelShare | None:
+    """Return the kernel with most of the path; None for none."""
+    kernels = _largest(results, "computation")
+    if kernels.first is None:
+        return None
+    row = kernels.frame.iloc[0]
+    graph = results.usual_path.graph
+    whole_name = graph.names[graph.activities.name[kernels.first.activity]]
+    return KernelShare(str(row["name"]), float(row["share_percent"]), is_tuned_kernel(whole_name))
+
+
+def _steady_ns(results: Results) -> int:
+    """Return the length of the path without start-up, ns: of calls that start libraries, the usual time counts."""
+    if results.usual:
+        return int(results.parts.length.sum())
+    whole = results.path.makespan_ns - sum(results.first_calls.values()) - results.head_ns
+    return max(whole, int(results.parts.length.sum()))
 
 
 def _gain(results: Results, cause: str) -> Gain:
@@ -371,6 +391,11 @@ def _advice(claim: BoundClaim) -> str:
     if claim.about == "computation":
         kernel = claim.first_kernel
         text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path. " if kernel else ""
+        if kernel and kernel.is_tuned:
+            return (
+                f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already. See "
+                "how near its peaks the device is (htagraph roofline)."
+            )
         return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
     advice = _ADVICE.get(claim.about, "") * (not claim.is_beside)
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
@@ -447,7 +472,7 @@ def _largest(results: Results, cause: str) -> Rows:
     shown = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[known]]
     each = shown["duration_us"].groupby(pd.Index(texts_of(words, number[known])), sort=False)
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()}).rename_axis("name")
-    names = sums.nlargest(MOST_ROWS, "time_us")
+    names = sums.sort_index().sort_values("time_us", ascending=False, kind="stable").head(MOST_ROWS)
     longest = shown.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     places = Place.of_rows(longest, "start_us", "duration_us", "activity")

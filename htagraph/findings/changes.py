@@ -17,10 +17,11 @@ from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
+from htagraph.findings.damaged import DamagedClaim
 from htagraph.findings.finding import Claim, Finding, claims_that_are
-from htagraph.findings.gain import GAIN, gaining
+from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining
 from htagraph.findings.incomplete import INCOMPLETE
-from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
@@ -28,11 +29,12 @@ from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
+from htagraph.graph.measures.waits import Damage
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "ranked"]
 
-_NO_WAY = "Begin with the code that decides most."
+_NO_WAY = "Begin with the code where most can be gained."
 """The advice where no way is known."""
 _AS_PEERS = "As fast as its peers"
 """The change of a rank that the advice names."""
@@ -70,6 +72,8 @@ class ProposedChange:
     """The gain; None for recording again."""
     change: PredictedChange | None = None
     """The change that can be predicted; None where no prediction exists."""
+    is_tuned: bool = False
+    """Whether it is of kernels that no setting makes faster: a vendor's, in low precision."""
 
     @property
     def is_known(self) -> bool:
@@ -205,12 +209,24 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
     if any(claim.says == INCOMPLETE.name for claim in said):
         return ranked(said)
     code = []
-    for change, action in gaining(results):
-        row = ProposedChange(GAIN.name, change.name, action, change.gain, change)
+    for faster in gaining(results):
+        row = _of_code(faster)
         code.append(_measured(results, row) if row.is_known else row)
     rows = [_measured(results, row) if exact or not place else row for place, row in enumerate(ranked(said, code))]
     named = [row for place, row in enumerate(rows) if not place or row.gain is None or row.gain.percent >= MIN_PERCENT]
     return ProposedChanges(tuple(named))
+
+
+def _of_code(faster: FasterCode) -> ProposedChange:
+    """Return the row of faster code."""
+    return ProposedChange(
+        GAIN.name,
+        about=faster.change.name,
+        action=faster.action,
+        gain=faster.change.gain,
+        change=faster.change,
+        is_tuned=faster.is_tuned,
+    )
 
 
 def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> ProposedChanges:
@@ -232,8 +248,13 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
+    recording_again = list(_of_damage(sentences))
+    if recording_again:
+        return ProposedChanges((*recording_again, *rows))
     if rows and not any(map(_is_surely_known, rows)):
         rows = [*_of_unrecorded(sentences), *rows]
+    if rows and rows[0].is_tuned:  # less work gains, no other kernel
+        rows = [*looks, *rows]
     return ProposedChanges(tuple(rows or looks))
 
 
@@ -249,6 +270,21 @@ def _of_unrecorded(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     for finding, claims in sentences:
         if finding is BOUND and is_unrecorded(claims[0]):
             yield ProposedChange(finding.name, claims[0].about, finding.advice(*claims), None)
+
+
+def _of_damage(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
+    """Yield the proposal to record again, where a file ends early, or lost a large part of its events."""
+    for finding, claims in sentences:
+        for claim in claims_that_are(DamagedClaim, claims):
+            if any(map(_is_large, claim.damaged.values())):
+                yield ProposedChange(finding.name, claim.about, finding.advice(claim), None)
+
+
+def _is_large(damage: Damage) -> bool:
+    """Return whether a recording ends early, or lost so many events that conclusions may be about the loss."""
+    is_cut = damage.how == "cut"
+    is_lost = damage.how == "lost" and damage.share >= LARGE_SHARE
+    return is_cut or is_lost
 
 
 def _measured(results: Results, row: ProposedChange) -> ProposedChange:
@@ -272,7 +308,8 @@ def _proposed(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
             gain = claim.change.gain if claim.change else claim.gain
             action = finding.advice(claim)
             if gain is not None and gain.value_us > 0 and (action or claim.change):
-                yield ProposedChange(finding.name, claim.about, action, gain, claim.change)
+                is_tuned = isinstance(claim, GainClaim) and claim.is_tuned
+                yield ProposedChange(finding.name, claim.about, action, gain, claim.change, is_tuned)
 
 
 class _PlaceInList(NamedTuple):
@@ -283,20 +320,23 @@ class _PlaceInList(NamedTuple):
     """The sure gain, negative."""
     value_us: float
     """The gain, negative."""
+    title: str
+    """The name of the change, which decides between equal gains."""
 
 
 def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
-    """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain.
+    """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain; tuned code last.
 
     Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
     rank is late comes first.
     """
     if row.gain is None:
-        return _PlaceInList(0, 0.0, 0.0)
+        return _PlaceInList(0, 0.0, 0.0, row.about)
     beyond_us = sum(claim.change.gain.value_us for claim in late if claim.change and row.options == claim.within)
     value_us = row.gain.value_us - beyond_us
     sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
-    return _PlaceInList(1 if row.is_known else 2, -sure_us, -value_us)
+    group = 1 if row.is_known else 3 if row.is_tuned else 2
+    return _PlaceInList(group, -sure_us, -value_us, row.change.title if row.change else row.about)
 
 
 def _computes(sentences: Sequence[Sentence]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,9 @@ from htagraph.findings.finding import (
     claims_that_are,
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, plural, share_text, steps_text, time_text
+from htagraph.findings.phrases import and_list, plural, share_text, spoken, steps_text, time_text
+from htagraph.findings.preconditions import ARE_MANY, HAS_GRAPHS, HAS_ROOM, IS_NOT_REPLAYED, checks_of
+from htagraph.findings.reach import NODE_US
 from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -48,7 +50,7 @@ HostReason: TypeAlias = Literal[LateReason, "graphs", "nothing", ""]
 does not wait for the host."""
 
 _TEXT: dict[IdleCause | Literal["other_work"], str] = {
-    "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
+    "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between {many}kernels.",
     "other": (
         "{where}, {who} {are} idle {share} of the time{at}, but not for a late launch: work waited for an event, a "
         "stream or a rank, or its launch was not recorded."
@@ -59,9 +61,12 @@ _TEXT: dict[IdleCause | Literal["other_work"], str] = {
         "nvidia-smi)."
     ),
 }
-_FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
-_GRAPHS = "Use CUDA graphs"
-_MORE_GRAPHS = "Use CUDA graphs for more of a step"
+_FUSED = "Fuse the kernels{{compile}}{replays}."
+_OR_REPLAY = ", or replay them as a CUDA graph"
+_FEWER = "fewer operators{compile}"
+_LARGER = "larger batches"
+_GRAPHS = "CUDA graphs"
+_MORE_GRAPHS = "CUDA graphs for more of a step"
 """The same advice for a job that replays some."""
 
 
@@ -93,7 +98,7 @@ _HOST: dict[HostReason, _LateHost] = {
     "few": _LateHost("launches little work, each piece late"),
     "launches": _LateHost(
         "launches many small pieces of work, each too late",
-        advice="{graphs}, larger batches or fewer operators{compile}.",
+        advice="Use {ways}.",
     ),
 }
 """Why the host is late, and the advice, by the reason."""
@@ -118,6 +123,15 @@ class LoadingTime(NamedTuple):
     waits: int
 
 
+class _Preconditions(TypedDict):
+    """The fields of a claim that say which advice a person can follow."""
+
+    can_replay: bool
+    checks: tuple[str, ...]
+    is_many: bool
+    has_room: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdleClaim(Claim):
     """Devices are idle for one cause; the figure is that share of their time, percent."""
@@ -138,6 +152,14 @@ class DeviceIdleClaim(Claim):
     """Whether the job uses torch.compile."""
     is_recorded: bool = True
     """Whether what the host does was recorded."""
+    can_replay: bool = True
+    """Whether the device replays CUDA graphs, as far as known."""
+    is_many: bool = True
+    """Whether many pauses are that idle time."""
+    has_room: bool = True
+    """Whether the memory of devices has room for larger batches, as far as known."""
+    checks: tuple[str, ...] = ()
+    """Sentences on facts to check before the advice is followed."""
     has_replays: bool = False
     """Whether the job replays CUDA graphs."""
     behind_other_work: bool = False
@@ -260,9 +282,25 @@ def _when(results: Results) -> list[DeviceIdleClaim]:
             has_several_devices=len(shares) > 1,
             is_compiled=compiled,
             behind_other_work=cause == "other" and _behind_other_work_us(graph) > MOST * us,
+            **_preconditions(graph, cast("IdleCause", cause)),
         )
         claims.append(_of_host(results, claim, worst, window) if cause == "host_wait" else claim)
     return claims
+
+
+def _preconditions(graph: DependencyGraph, cause: IdleCause) -> _Preconditions:
+    """Return the preconditions of advice against idle time of a cause, given the pauses of that cause."""
+    pauses = graph.device_pauses
+    is_of_cause = (pauses.causes() == CAUSES.index(cause)) & (pauses.length > 0)
+    waiting = pauses.after[is_of_cause].astype(np.int64)
+    of_graphs = [HAS_GRAPHS, IS_NOT_REPLAYED] if cause == "kernel_wait" else [HAS_GRAPHS]
+    checks = checks_of(of_graphs, graph, waiting)
+    return {
+        "can_replay": checks is not None,
+        "checks": checks or (),
+        "is_many": checks_of([ARE_MANY], graph, waiting) is not None,
+        "has_room": checks_of([HAS_ROOM], graph, waiting) is not None,
+    }
 
 
 def _of_host(results: Results, claim: DeviceIdleClaim, worst: pd.Series, window_us: float) -> DeviceIdleClaim:
@@ -313,6 +351,7 @@ def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | 
     if is_loading:
         beyond_us += results.free.get("data_loading", 0) / 1000
         beyond.append("a faster data loader")
+    gain = _with_launches_of_graphs(results, gain)
     remedies = claims_that_are(RemedyClaim, results.claims(REMEDY.when))
     remedies = [claim for claim in remedies if claim.about == "optimizer"]
     if remedies:
@@ -328,6 +367,20 @@ def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | 
     )
     name = f"a host that takes no time{f' (beyond {and_list(beyond)})' if beyond else ''}"
     return PredictedChange(name, ("--infinite-host",), left)
+
+
+def _with_launches_of_graphs(results: Results, gain: Gain) -> Gain:
+    """Return the gain of a free host without the time that launches of the same kernels as CUDA graphs take.
+
+    The host needs that time in any case: the job is no shorter.
+    """
+    acts = results.warm_graph.activities
+    is_launched = acts.on_device & (acts.cause >= 0)
+    if results.usual:
+        is_launched &= np.isin(acts.step, results.usual)
+    busiest = int(np.bincount(acts.rank[is_launched]).max(initial=0))
+    most_us = max(0.0, gain.makespan_us - NODE_US * busiest)
+    return replace(gain, value_us=min(gain.value_us, most_us), high_us=min(gain.high_us, most_us))
 
 
 def _gain_of_host(results: Results) -> Gain:
@@ -375,7 +428,8 @@ def _words(claim: DeviceIdleClaim) -> str:
     who, s, are = ("devices", "", "are") if claim.has_several_devices else ("the device", "s", "is")
     if claim.about != "host_wait":
         text = _TEXT["other_work" if claim.behind_other_work else claim.about]
-        return text.format(where=claim.scope, who=who, s=s, are=are, share=share, at=at)
+        many = "many small " if claim.is_many else ""
+        return text.format(where=claim.scope, who=who, s=s, are=are, share=share, at=at, many=many)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
@@ -404,7 +458,7 @@ def _why(claim: DeviceIdleClaim) -> str:
     if claim.about == "host_wait":
         return f"{who} {share} of the time for the host{_why_late(claim, ', which ')}."
     if claim.about == "kernel_wait":
-        return f"{who} {share} of the time between many small kernels."
+        return f"{who} {share} of the time between {'many small ' if claim.is_many else ''}kernels."
     if claim.behind_other_work:
         return f"{who} {share} of the time, probably behind work of another process."
     return f"{who} {share} of the time, but not for a late launch."
@@ -415,7 +469,15 @@ def _advice(claim: DeviceIdleClaim) -> str:
     advice = _HOST[claim.host].advice if is_told and claim.host in _HOST else ""
     compiles = "" if claim.is_compiled else " (torch.compile)"  # no advice to who does
     graphs = _MORE_GRAPHS if claim.has_replays else _GRAPHS
-    return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles, graphs=graphs)
+    ways = spoken(graphs if claim.can_replay else "", _LARGER if claim.has_room else "", _FEWER)
+    if claim.about == "kernel_wait":
+        advice = _FUSED if claim.is_many else ""
+    replays = _OR_REPLAY if claim.can_replay else ""
+    *first, last = ways
+    listed = f"{', '.join(first)} or {last}" if first else last
+    said = advice.format(ways=listed, replays=replays).format(compile=compiles)
+    is_of_graphs = claim.can_replay and (claim.about == "kernel_wait" or claim.host == "launches")
+    return " ".join(spoken(said, *(claim.checks if said and is_of_graphs else ())))
 
 
 def _evidence(results: Results, claim: DeviceIdleClaim) -> Evidence:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
+from htagraph.core.kernels import is_tuned_kernel
 from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, names_that
 from htagraph.core.statistics import MOST
@@ -53,7 +54,7 @@ from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "GainClaim", "gain_name", "gaining", "is_unknown", "proposed", "rows_that_gain"]
+__all__ = ["GAIN", "FasterCode", "GainClaim", "gain_name", "gaining", "is_unknown", "proposed", "rows_that_gain"]
 
 _LOADER = "a data loader that keeps up"
 """The change by which a job waits for no batch."""
@@ -87,6 +88,8 @@ class GainClaim(Claim):
     """Whether nothing shows which code ran in that time."""
     has_stacks: bool = False
     """Whether the work of Python between operators is known."""
+    is_tuned: bool = False
+    """Whether nearly all of it is kernels of a vendor's library in low precision, which no setting makes faster."""
     is_region: bool = False
     """Whether it is a region around the code of operators, which nobody can make faster as a whole."""
     is_interrupted: bool = False
@@ -128,7 +131,7 @@ def _when(results: Results) -> list[GainClaim]:
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
-    claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
+    claims = sorted(_folded(results.graph, claims), key=lambda claim: (-claim.figure, in_short(claim.about)))
     around = {claim.inside for claim in claims}
     by_name = {claim.about: claim for claim in claims}
     claims = [
@@ -266,11 +269,25 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         is_loader=bool(row["name"] == "data loading"),
         is_started=_has_start_up(results, row),
         is_unknown=is_unknown(results, name),
+        is_tuned=_is_tuned(results, row),
         is_region=_is_region(graph, row),
         has_stacks=has_frames or has_loops,  # what Python does is known then
         is_interrupted=bool(results.claims(INTERRUPTED.when)),
     )
     return [claim]
+
+
+def _is_tuned(results: Results, row: Mapping[Any, Any]) -> bool:
+    """Return whether the time of a row is nearly all in tuned kernels, where devices bound the job."""
+    graph = results.graph
+    if not row["target"] or row["what"] not in ("kernel", "operator"):
+        return False
+    if row["what"] == "operator" and results.bound.cause != "computation":
+        return False
+    acts = graph.activities
+    works = activities_of(initial(graph), criteria(row["target"]))[:-1] & acts.on_device
+    is_tuned = names_that(is_tuned_kernel, graph.names)[acts.name] & works
+    return bool(acts.duration[is_tuned].sum() >= LIMITS.nearly_all * max(1, acts.duration[works].sum()))
 
 
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
@@ -380,8 +397,18 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
     return PredictedChange(f"half the time of {gain_name(claim)}", ("--scale", f"{claim.target}:0.5"), claim.half)
 
 
-def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
-    """Yield the changes of `rows_that_gain`, each with the advice: a loader that keeps up, and code that is faster.
+class FasterCode(NamedTuple):
+    """A change of code that gains."""
+
+    change: PredictedChange
+    action: str
+    """The advice; empty where no way is known."""
+    is_tuned: bool
+    """Whether the code is of a vendor's library in low precision."""
+
+
+def gaining(results: Results) -> Iterator[FasterCode]:
+    """Yield the changes of `rows_that_gain`: a loader that keeps up, and code that is faster.
 
     Regions around operators are left out: nobody can free a whole region. Gains are as in `htagraph.opportunities`,
     without an interval.
@@ -398,10 +425,12 @@ def gaining(results: Results) -> Iterator[tuple[PredictedChange, str]]:
         if gain.percent < MIN_PERCENT:
             continue
         if is_loader:
-            yield PredictedChange(_LOADER, ("--free-dataloader",), gain), loader_advice(results.bound.batches)
+            change = PredictedChange(_LOADER, ("--free-dataloader",), gain)
+            yield FasterCode(change, loader_advice(results.bound.batches), is_tuned=False)
         else:
             words = _named(row["what"], name)
-            yield PredictedChange(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain), ""
+            change = PredictedChange(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain)
+            yield FasterCode(change, "", _is_tuned(results, row))
 
 
 def _is_region(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:

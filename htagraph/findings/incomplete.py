@@ -195,7 +195,8 @@ def _advice(graph: DependencyGraph, lost: Part, lacking: _Ledgers) -> str:
 def _without_host(_graph: DependencyGraph, lacking: _Ledgers) -> str:
     """Return how many launch calls there are without any operator."""
     calls = sum(rank.launches for rank in lacking)
-    return f"no operator of the host was recorded, only device work and {plural(calls, 'launch call')}"
+    launches = f" and {plural(calls, 'launch call')}" if calls else ""
+    return f"no operator of the host was recorded, only device work{launches}"
 
 
 def _without_calls(_graph: DependencyGraph, lacking: _Ledgers) -> str:
@@ -271,7 +272,7 @@ def _without_kernels(graph: DependencyGraph, lacking: _Ledgers) -> str:
     numbers = [rank.rank for rank in lacking]
     is_lost = launches.is_lost & np.isin(rank_of_call, numbers)
     lost = int(np.count_nonzero(is_lost))
-    calls = sum(rank.launches for rank in lacking)
+    calls = sum(rank.launches - rank.launches_without_work + rank.lost_launches for rank in lacking)
     text = f"{lost} of {calls} launch calls have no kernel or copy in the file"
     named = _lost_calls(graph, launches.activity[is_lost])
     if len(named) > 1:

@@ -27,10 +27,12 @@ class RanksMissingClaim(Claim):
 
 
 def _when(results: Results) -> list[RanksMissingClaim]:
-    read, missing = results.graph.ranks, tuple(ranks_not_read(results.graph))
+    missing = tuple(ranks_not_read(results.graph))
     if not missing:
         return []
-    size, about = int(results.inputs["world_size"].max()), str(read[0]) if len(read) == 1 else ""
+    read = [rank for rank in results.graph.ranks if rank not in missing]
+    about = str(read[0]) if len(read) == 1 else ""
+    size = max(int(results.inputs["world_size"].max()), len(results.graph.ranks))
     rests_on = frozenset({RestsOn.OTHER_RANKS})
     claim = RanksMissingClaim("ranks_missing", about, size, "count", rests_on=rests_on, read=len(read), missing=missing)
     return [claim]

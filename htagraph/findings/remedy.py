@@ -13,7 +13,7 @@ import pandas as pd
 from htagraph.analyses.roofline import roofline
 from htagraph.core import naming
 from htagraph.core.arrays import Array, marked
-from htagraph.core.devices import peak_of
+from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
@@ -22,6 +22,8 @@ from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
+from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, Precondition, checks_of
+from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls, time_without_waiting
@@ -33,7 +35,7 @@ from htagraph.queries.arguments import argument_texts
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.queries.inputs import devices_in
-from htagraph.queries.precision import single_precision_kernels
+from htagraph.queries.precision import single_precision_kernels, uses_tf32
 from htagraph.whatif.options import CHANGES, criteria_text
 from htagraph.whatif.scenario import what_if
 
@@ -119,7 +121,8 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
             f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
         )
         region = _inside(graph, name)
-        yield text, (("--fuse", region), ("--scale", f"{region},kind=host:0")), around
+        stays = REACH["optimizer"].likely
+        yield text, (("--fuse", region), ("--scale", f"{region},kind=host:{stays}")), around
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
@@ -248,6 +251,7 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     acts = graph.activities
     single = single_precision_kernels(graph)
     rows = np.flatnonzero(np.isin(acts.name, single) & (acts.kind == ActivityKind.COMPUTATION))
+    rows = rows[~uses_tf32(graph, rows)]
     if not acts.duration[rows].any():
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
@@ -262,12 +266,15 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _types(results: Results) -> str:
-    """Return the types for which the recorded devices have tensor cores."""
-    peaks = [peak_of(name) for name in devices_in(results.inputs)]
-    if all(peak and not peak.tf32 for peak in peaks):
-        return "with float16 (bfloat16 and TF32 need Ampere or later)"
-    where = "" if all(peak and peak.tf32 for peak in peaks) else ", on Ampere and later,"
-    return f"(bfloat16, float16) or{where} TF32: torch.set_float32_matmul_precision('high')"
+    """Return the types that the recorded devices multiply faster, with a question to devices without a known name."""
+    speedups = [tf32_speedup(name) for name in devices_in(results.inputs)]
+    tf32 = "TF32: torch.set_float32_matmul_precision('high')"
+    if None in speedups:
+        return f"(float16), or {tf32}, if torch.cuda.get_device_capability() is (8, 0) or more"
+    if not any(speedups):
+        return "with float16"
+    slowest = min(speed for speed in speedups if speed is not None)
+    return f"(bfloat16, float16) or {tf32}" if slowest >= LIMITS.uneven else "(bfloat16, float16)"
 
 
 def _held(results: Results) -> str:
@@ -326,6 +333,10 @@ class _Way(NamedTuple):
     """The same change, as a thing."""
     advice: str
     """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity."""
+    needs: tuple[Precondition, ...] = ()
+    """The preconditions of the advice."""
+    reach: Reach = MODELLED
+    """The part of the replaced time that stays."""
 
 
 RemedyKind: TypeAlias = Literal[
@@ -345,24 +356,29 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without these calls of the allocator",
         "an allocator without these calls",
         "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        (CACHES_MEMORY,),
     ),
     "optimizer": _Way(
         _optimizer,
-        "as one kernel with no host time",
+        "as one kernel with a quarter of the host time",
         "the optimizer as one kernel",
         "Make the optimizer with fused=True.",
+        (HAS_FUSED_CLASS,),
+        REACH["optimizer"],
     ),
     "single precision": _Way(
         _single,
         "with such products twice as fast",
         "twice the speed of products in single precision",
         "Use autocast {name}.",
+        reach=REACH["single precision"],
     ),
     "below the roof": _Way(
         _below_roof,
         "at half of that peak",
         "half of the device's peak for these kernels",
         "Try other kernels for {name}: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+        reach=REACH["below the roof"],
     ),
     "pointwise": _Way(
         _pointwise,
@@ -381,12 +397,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without these collectives",
         "no small collectives in a row",
         "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
+        reach=REACH["calls"],
     ),
     "loops": _Way(
         _loops,
         "without this loop",
         "whole tensors in place of a loop",
         "Replace the loop by operators on whole tensors (vectorize it; foreach=True for an optimizer).",
+        reach=REACH["loops"],
     ),
     "compiling": _Way(
         _compiling,
@@ -422,6 +440,8 @@ class RemedyClaim(Claim):
     """The recorded fact, as the start of a sentence."""
     name: str
     """The words in the place of ``{name}`` in the advice."""
+    checks: tuple[str, ...] = ()
+    """Sentences on facts to check before the advice is followed."""
     is_of_transfers: bool = False
     """Whether the better way is fewer transfers."""
 
@@ -436,6 +456,9 @@ def _when(results: Results) -> list[RemedyClaim]:
             continue
         found_in = results.graph if find is _allocator else results.warm_graph  # who starts flushes nothing
         for text, changes, rows in find(found_in):
+            checks = checks_of(way.needs, found_in, rows)
+            if checks is None:
+                continue
             scenario = what_if(results.warm_graph)
             with suppress(SelectionError):  # nothing that the change applies to
                 for option, value in changes:
@@ -453,6 +476,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
                     low_us, high_us = interval_us(outcome)
                     gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
+                gain = within(gain, _reach_on(results, kind))
                 if gain.percent >= MIN_PERCENT:
                     change = PredictedChange(way.change, options, gain)
                     claim = RemedyClaim(
@@ -464,11 +488,22 @@ def _when(results: Results) -> list[RemedyClaim]:
                         change=change,
                         text=text,
                         name=name,
+                        checks=checks,
                         is_of_transfers=find in (_messages, _calls),
                     )
                     of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
+
+
+def _reach_on(results: Results, kind: RemedyKind) -> Reach:
+    """Return the part of the replaced time that stays on the devices of a job."""
+    reach = _KINDS[kind].reach
+    if kind != "single precision":
+        return reach
+    speedups = [narrow_speedup(name) for name in devices_in(results.inputs)]
+    fastest = max((speed for speed in speedups if speed), default=0.0)
+    return reach._replace(least=max(reach.least, 1 / fastest)) if fastest else reach
 
 
 def _short(claim: RemedyClaim) -> str:
@@ -480,10 +515,15 @@ def _why(claim: RemedyClaim) -> str:
     return f"{claim.text}."
 
 
+def _advice(claim: RemedyClaim) -> str:
+    """Return the advice, and facts to check before."""
+    return " ".join([_KINDS[claim.about].advice.format(name=claim.name), *claim.checks])
+
+
 REMEDY = Finding(
     "remedy", needs=PREDICTS, when=_when,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=_short,
     why=_why,
-    advice=lambda claim: _KINDS[claim.about].advice.format(name=claim.name),
+    advice=_advice,
 )  # fmt: skip

@@ -35,7 +35,7 @@ NOTES = {
 _WORDS = {"tuning": "tuning of kernels", "compiling": "compilation"}
 """Words for kinds of start-up; every other kind is counted, or has the name of its call or operator."""
 _COUNTED = {"kernel": "launch", "group": "collective"}
-"""What kinds of start-up are first of, one for each kernel or group."""
+"""The first of these is start-up, once for each kernel or group."""
 _SEVERAL = {"launch": "launches", "collective": "collectives"}
 """The plural of these words."""
 

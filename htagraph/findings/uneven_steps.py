@@ -19,7 +19,7 @@ from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.statistics import CHANCE, MOST, SEVERAL
 from htagraph.findings.change import Gain
 from htagraph.findings.finding import Claim, Evidence, Finding, gain_in, in_short, of_activities
-from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -94,7 +94,8 @@ def step_text(graph: DependencyGraph) -> str:
     numbers, took = mean_by(spans.step[other], lasted[other])
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
-    return f"{count} of {_average(cadence, usual)}{without}{_behind_earlier_work(graph, cadence, usual)}"
+    behind = _behind_earlier_work(graph, cadence, usual)
+    return f"{count} of {_average(cadence, _told_ns(graph, cadence, usual))}{without}{behind}"
 
 
 def usual_step_text(graph: DependencyGraph) -> str:
@@ -112,9 +113,20 @@ def usual_step_text(graph: DependencyGraph) -> str:
         return ""
     usual = usual_step_ns(graph, graph.time)
     other = _is_other(graph, cadence, usual)
+    every = np.bincount(graph.step_spans.rank)
     count = int(np.bincount(graph.step_spans.rank[~other]).max())
+    time = time_text(_told_ns(graph, cadence, usual) / 1000)
+    others = int(every.max()) - count
+    if others >= SEVERAL and others > LARGE_SHARE * int(every.max()):  # a part of the job, not odd ones
+        return f"{count} of {plural(int(every.max()), 'step')}, of {time}"
     is_usual = "usual " if other.any() and count > 1 else ""
-    return f"{plural(count, f'{is_usual}step')} of {time_text(usual / 1000)}"
+    return f"{plural(count, f'{is_usual}step')} of {time}"
+
+
+def _told_ns(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> float:
+    """Return the mean time of the steps that are counted in words, ns: also of a step at the edge of the recording."""
+    told = _like_regular_steps(graph, cadence, usual_ns) & ~np.isnan(cadence.lengths)
+    return float(cadence.lengths[told].mean()) if told.sum() > 1 else usual_ns
 
 
 def _is_other(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:

@@ -7,17 +7,25 @@ from htagraph.findings.finding import Claim, Evidence, Finding, Rows
 from htagraph.findings.limits import MOST_ROWS
 from htagraph.findings.phrases import ranks_text
 from htagraph.findings.results import Results
+from htagraph.graph.measures.waits import ranks_not_read
 
 __all__ = ["UNKNOWN_CLOCKS"]
 
 
 def _when(results: Results) -> list[Claim]:
     graph = results.graph
-    unknown = sorted(clock.rank for clock in graph.clocks if clock.uncertainty_ns < 0)
+    # a rank without events has no clock
+    absent = ranks_not_read(graph)
+    uncertain = {clock.rank for clock in graph.clocks if clock.uncertainty_ns < 0}
+    unknown = sorted(uncertain.difference(absent))
     talks = of_kinds(graph.activities.kind, COMMUNICATION)
     if len(graph.ranks) < 2 or not talks.any() or not unknown:
         return []
-    about = ", ".join(map(str, unknown))
+    names = map(
+        str,
+        unknown,
+    )
+    about = ", ".join(names)
     return [Claim("unknown_clocks", about, len(unknown), "count", ranks=tuple(unknown))]
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, inverse_of
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.accept import confidence, of_agreement
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import FROM_ROOT, TO_ROOT, Clock, corrected
 from htagraph.graph.tolerances import LIMITS
@@ -210,8 +211,8 @@ def _root_waits(meeting: _Meeting, which: Array, root: Array) -> bool:
     sends = sends[lasts[sends] > transfer + LIMITS.turn_ns]
     rest = meeting.end[sends] - last[meeting.collective[sends]]
     near = (rest >= -LIMITS.turn_ns) & (rest <= transfer)
-    chance = float(np.prod((transfer + LIMITS.turn_ns) / lasts[sends][near]))
-    return bool(len(sends) >= LIMITS.often and LIMITS.agrees(float(near.mean()), chance))
+    chance = (transfer + LIMITS.turn_ns) / lasts[sends]
+    return len(sends) > 0 and confidence(of_agreement(near, chance), natural=True) > 0
 
 
 def _waits_for_all(matching: Matching, meeting: _Meeting, which: Array) -> bool:

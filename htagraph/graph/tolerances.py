@@ -52,11 +52,10 @@ class Tolerances:
     idle_start_ns: int = 100_000
     """An idle device starts work sooner after its launch returned (1 to 30 µs); work that starts later waited."""
     queued_ns: int = 30_000
-    """Several launch latencies: work launched this long before was queued, and a device pauses for no longer."""
+    """Several launch latencies: work launched this long before was queued. A device pauses for no longer between queued
+    kernels (0.5 to 3 µs): a longer pause has another reason."""
     pause_ns: int = 1_000
     """Pause of a CUDA device between two queued kernels, where too few were recorded for a median."""
-    long_pause_ns: int = 20_000
-    """A longer pause between queued kernels has another reason (devices pause 0.5 to 3 µs)."""
 
     signal_ns: int = 100_000
     """A kernel writes the memory that a host polls this long before its own end at most. Measured: DeepEP's dispatch
@@ -93,13 +92,11 @@ class Tolerances:
     small: float = 0.05
     """Share of a whole that does not matter."""
     gain: float = 0.8
-    """A more special explanation must leave at most this share of what the plain one leaves."""
+    """A more special explanation must leave at most this share of the errors of the plain one."""
     steady: float = 2.0
     """Times between batches that vary this many times as much as the thread's own times mean that it does not wait."""
     uneven: float = 2.0
     """Times as long as the other steps, or they as it, from which on a step is uneven: jobs vary by tens of percent."""
-    chance: float = 1e-3
-    """How likely it may be that times agree by chance, before they count as evidence."""
     slope: float = 0.5
     """How much ends may follow arrivals: 0 for members of one collective, 1 for strangers."""
     spreads: float = 5.0
@@ -133,8 +130,6 @@ class Tolerances:
     known."""
     in_a_row: int = 16
     """Calls, records, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
-    depth: int = 64
-    """Enclosing activities that are looked at: real stacks of operators are below 20 deep."""
     tried: int = 64
     """Candidates (streams, places, shifts) that are tried, the likeliest first; for time."""
     compared: int = 4_096
@@ -165,13 +160,6 @@ class Tolerances:
     """Part of a step, 1 / 8, by which its window is longer at first: calls that begin in a step may end after it."""
     readings: int = 3
     """How often a file is read with longer windows before all of it is taken; the second time nearly always does."""
-
-    def agrees(self, share: float, chance: float) -> bool:
-        """Return whether a share of occurrences that agree is evidence, given how likely they do so by chance.
-
-        Nearly all must agree, or most where chance is out of the question: busy cores wake some threads late.
-        """
-        return chance <= self.chance ** (1 if share >= self.nearly_all else 2) and share > self.most
 
 
 LIMITS: Final = Tolerances()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,7 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     """Return the main activity of a rank's host while its device waits for a launch; one of `LATE_REASONS` or "".
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin, `but` for some
-    calls. Small pieces of work are no reason where a tenth of the waits is most of the time.
+    calls. Small pieces of work are no reason where waits too long for dispatch and launching are most of the time.
 
     Example:
         >>> import htagraph as hg
@@ -146,10 +146,10 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
         'loader'
     """
     time = np.zeros(len(LATE_REASONS) - 1)
-    waits, shares, count = _waits(graph, rank)
-    if count >= MANY and shares[-1] < MOST:
+    waits = _waits(graph, rank)
+    if waits.number >= MANY and waits.shown_share < MOST:
         return "launches"
-    for work, since in waits:
+    for work, since in waits.longest:
         segments = path_to(graph, np.array([2 * work]), since).segments
         elsewhere = graph.activities.rank[segments.place] != rank
         category = segments.category
@@ -164,9 +164,11 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     if not time.any():
         return ""
     reason_of_most = LATE_REASONS[int(time.argmax())]
-    if reason_of_most == "launches" and np.searchsorted(shares, MOST) + 1 <= (1 - LIMITS.nearly_all) * count:
-        return "pauses"
-    return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
+    if reason_of_most != "launches":
+        return reason_of_most
+    if waits.number < MANY:
+        return "few"
+    return "pauses" if waits.long_share > MOST else "launches"
 
 
 def while_loading(graph: DependencyGraph, rank: int, outside: Intervals = NO_TIME) -> Intervals:
@@ -273,15 +275,32 @@ def _places(graph: DependencyGraph, begin: Array, owner: Array) -> Array:
     return np.where(itself, -1, place)
 
 
-def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], Array, int]:
-    """Return a rank's longest waits (the work that ends it, idle since, ns), the share of all up to each, how many."""
+class _LateWaits(NamedTuple):
+    """Waits of a rank's device for late launches."""
+
+    longest: list[tuple[int, int]]
+    """The work that ends each of the longest waits, and since when the device is idle, ns."""
+    shown_share: float
+    """The share of all waiting in these."""
+    long_share: float
+    """The share of all waiting in waits too long for dispatch and launching."""
+    number: int
+    """How many waits there are."""
+
+
+def _waits(graph: DependencyGraph, rank: int) -> _LateWaits:
+    """Return the waits of a rank's device for late launches."""
     pauses = graph.device_pauses
     of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
     waits = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index("host_wait")))
-    total, count = int(pauses.length[waits].sum()), len(waits)
-    waits = waits[np.argsort(-pauses.length[waits], kind="stable")][:_MAX_WAITS]
-    shares = np.cumsum(pauses.length[waits]) / max(1, total)
-    return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), shares, count
+    length = pauses.length[waits]
+    total = max(1, int(length.sum()))
+    longest = waits[np.argsort(-length, kind="stable")][:_MAX_WAITS]
+    ends = pauses.after[longest].tolist()
+    begins = pauses.begin[longest].tolist()
+    shown_share = float(pauses.length[longest].sum()) / total
+    long_share = float(length[length >= LONG_NS].sum()) / total
+    return _LateWaits(list(zip(ends, begins, strict=True)), shown_share, long_share, len(waits))
 
 
 @dataclass(frozen=True)

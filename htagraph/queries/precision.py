@@ -7,13 +7,13 @@ import json
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
-from htagraph.core.kernels import is_single_precision, number_format
+from htagraph.core.kernels import is_single_precision, is_tf32_kernel, kernel_library, number_format
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 
-__all__ = ["single_precision_kernels"]
+__all__ = ["single_precision_kernels", "uses_tf32"]
 
 _INPUT_TYPES = "Input type"
 """The argument in which the profiler writes the types of an operator's inputs."""
@@ -47,6 +47,65 @@ def single_precision_kernels(graph: DependencyGraph) -> Ints:
     named = named[names_that(is_single_precision, [graph.names[name] for name in named.tolist()])]
     rows = np.flatnonzero(is_computation & np.isin(acts.name, named))
     return np.setdiff1d(named, acts.name[rows[_has_other_inputs(graph, rows)]]).astype(np.int64)
+
+
+def uses_tf32(graph: DependencyGraph, rows: Ints) -> Mask:
+    """Return which kernels are of a library that is allowed to use TF32 already, as it runs some kernel in TF32.
+
+    Convolutions and products have a setting each: for convolutions, PyTorch allows TF32 from the start.
+
+    Args:
+        graph: the job.
+        rows: kernels that multiply in single precision, as indices into the activities.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> bool(uses_tf32(graph, graph.select(kind="computation").activities).any())
+        False
+    """
+    acts = graph.activities
+    is_computation = acts.kind == ActivityKind.COMPUTATION
+    is_tf32 = names_that(
+        is_tf32_kernel,
+        graph.names,
+    )
+    chosen = is_computation & is_tf32[acts.name]
+    with_tf32 = np.flatnonzero(chosen)
+    is_convolution = _is_convolution(
+        graph,
+        with_tf32,
+    )
+    products_use = bool(np.any(~is_convolution))
+    convolutions_use = bool(np.any(is_convolution))
+    return np.where(
+        _is_convolution(graph, rows),
+        convolutions_use,
+        products_use,
+    )
+
+
+def _is_convolution(graph: DependencyGraph, rows: Ints) -> Mask:
+    """Return which kernels compute convolutions: by their operator, or by their library where no operator is known."""
+    acts = graph.activities
+    is_operator = acts.kind == ActivityKind.OP
+    operator = graph.tree.nearest(
+        is_operator,
+        rows,
+    )
+    is_named = names_that(
+        lambda name: "conv" in name.lower(),
+        graph.names,
+    )
+    is_of_library = names_that(
+        lambda name: kernel_library(name) == "cudnn",
+        graph.names,
+    )
+    return np.where(
+        operator >= 0,
+        is_named[acts.name[operator]],
+        is_of_library[acts.name[rows]],
+    )
 
 
 def _has_other_inputs(graph: DependencyGraph, rows: Ints) -> Mask:

@@ -93,6 +93,8 @@ class Unsure(NamedTuple):
     """Of each activity, then of each vertex: the longest time over the predicted one."""
     vertices: npt.NDArray[np.int64] = np.zeros(0, np.int64)
     """Vertices whose gap a model predicts."""
+    of_layout: bool = False
+    """Whether the recording leaves open how the job is laid out over ranks, not a model how long work takes."""
 
 
 class Modelled(Enum):

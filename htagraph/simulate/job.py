@@ -249,6 +249,10 @@ class Job(BaseModel):
     cores_per_host: int | None = Field(
         None, ge=1, description="cores of a host for the host threads of its ranks; None: as many as needed"
     )
+    fair_cores: bool = Field(
+        default=False,
+        description="threads that outnumber the cores take short turns, instead of each running until it blocks",
+    )
     jitter: float = Field(0.03, ge=0, le=0.25, description="relative standard deviation of every duration")
     start_skew_us: float = Field(30.0, ge=0, description="largest difference of the ranks' first moments, µs")
     seed: int = Field(0, ge=0, description="seed of every draw")

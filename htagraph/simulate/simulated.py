@@ -39,6 +39,7 @@ from htagraph.simulate.engine import (
     advance,
     compile_code,
 )
+from htagraph.simulate.fair_cores import fair_schedule_of, go_on, served
 from htagraph.simulate.formats import STYLES, Writer
 from htagraph.simulate.job import Job, JobGroup, RankPlace, places
 from htagraph.simulate.next_json import Dialect, in_next_dialect
@@ -354,7 +355,8 @@ def execute(job: Job, places: list[RankPlace], streams: int, prepare: Prepare) -
         engine.ready.extend(engine.ranks)
         yield from _drain(engine, _proceed)
     else:
-        yield from _execute_on_cores(engine, job.cores_per_host)
+        execute = _execute_fairly if job.fair_cores else _execute_on_cores
+        yield from execute(engine, job.cores_per_host)
     stuck = [state.place.rank for state in engine.ranks if not state.finished or state.unfinished]
     if stuck:
         message = f"ranks {stuck} wait for collectives that other ranks never join: the programs do not match"
@@ -369,6 +371,16 @@ def _execute_on_cores(engine: Simulation, cores_per_host: int) -> Iterator[Execu
     for rank in grants(schedule):
         engine.ready.append(rank)
         yield from _drain(engine, lambda state: run_thread(schedule, state, _next_step))
+
+
+def _execute_fairly(engine: Simulation, cores_per_host: int) -> Iterator[Executed]:
+    """Run ranks that share the cores of their hosts by short turns, and yield completed steps."""
+    for rank in engine.ranks:
+        _next_step(rank)
+    schedule = fair_schedule_of(engine, cores_per_host)
+    for rank in served(schedule):
+        engine.ready.append(rank)
+        yield from _drain(engine, lambda state: go_on(schedule, state, _next_step))
 
 
 def _drain(engine: Simulation, proceed: Callable[[RankState], None]) -> Iterator[Executed]:

@@ -20,6 +20,7 @@ from htagraph.queries.path_segments import bound_of
 from htagraph.queries.recorded_events import memory_events
 from htagraph.queries.start_up import start_up_by_rank, without_start_up
 from htagraph.whatif.changes.batch import recorded_size
+from htagraph.whatif.interval import VERY_WIDE
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario, what_if
 
@@ -44,9 +45,6 @@ DEVICES = Table(
     Col("bound", "str", "what most of the critical path is then spent on: a category of the path"),
 )
 _FACTORS = (0.5, 1, 2, 4, 8)
-_WIDE = 1.5
-"""High over low end of an interval from which a note says why. Chosen: the end is then half as far again. Doubled,
-intervals of 1.5 to 3 times have no reason."""
 _DEVICES = ("L4", "L40S", "A100 80GB SXM", "H100 SXM", "H200", "B200", "MI300X")
 
 
@@ -79,7 +77,7 @@ class Capacity:
     room: Room | None
     """How large a batch memory allows; None if the recording does not show it."""
     refused: tuple[str, ...]
-    """What the recording does not show, and what to record or to give."""
+    """What the recording does not show, and how to record or give it."""
     notes: tuple[str, ...]
     """What to know about the predictions, such as why an interval is wide."""
 
@@ -210,7 +208,7 @@ def _told(outcome: Outcome, about: str, notes: dict[str, list[str]]) -> None:
     for note in outcome.state.notes:
         if note not in of_row:
             notes.setdefault(note, []).append(about)
-    if outcome.high > _WIDE * outcome.low:
+    if outcome.high / outcome.low - 1 > VERY_WIDE:
         notes.setdefault(f"the interval is wide, as {outcome.interval_cause}", []).append(about)
 
 

@@ -26,6 +26,7 @@ from htagraph.queries.weights import State, initial
 from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.links import Sharing, assumed, may_overlap
 from htagraph.whatif.readings import DOUBTS, without_unexplained_pauses
+from htagraph.whatif.turns import takes_turns
 
 __all__ = ["Reading", "contracted_readings", "shares_links_differently"]
 
@@ -90,7 +91,8 @@ def contracted_readings(
         *([Reading(IntervalCause.NONE, known)] if known else []),
         *(Reading(cause, one, ratio) for (cause, ratio, _), one in made),
     ]
-    return found, [IntervalCause.UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
+    by_links = [IntervalCause.UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []
+    return found, [*by_links, *takes_turns(state.graph)]
 
 
 def _makespan(graph: DependencyGraph, gap: Array | None = None) -> int:

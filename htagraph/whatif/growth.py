@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, coded, joined
+from htagraph.core.arrays import Array, Ints, Mask, coded, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.statistics import DEVIATIONS_OF_90
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -18,6 +18,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, own_time, with_factor
 from htagraph.whatif.fixed_parts import fixed_parts
 from htagraph.whatif.links import Transfers, link_share
+from htagraph.whatif.unknown_layout import shorter_if_they_stay
 
 __all__ = [
     "SLOWEST_LINK", "TRANSFER_ERROR", "Growth", "busier_host", "device_names", "expected_last", "later_joins",
@@ -63,6 +64,8 @@ class Growth(NamedTuple):
     """How many times as slow the links of groups that grow may be."""
     within: bool = False
     """Whether the ranks are devices of one host then."""
+    may_stay: Mask = np.zeros(0, np.bool_)
+    """Of each matched collective: whether its group grows only if it is not tensor parallel; empty for none."""
 
 
 def on_one_host(state: State) -> bool:
@@ -131,7 +134,16 @@ def longer_transfers(state: State, growth: Growth) -> State:
     lags[transfers.edges] = np.where(lag > 0, np.rint(usual), lag)
     owner = state.graph.edges.activity[transfers.edges[timed]].astype(np.int64)
     unsure = Unsure(owner, least[timed] / usual[timed], most[timed] / usual[timed])
-    return replace(state, lag=lags, unsure=(*state.unsure, unsure))
+    changed = replace(state, lag=lags, unsure=(*state.unsure, unsure))
+    if not growth.may_stay.any():
+        return changed
+    collective = transfers.collective[timed]
+    may_stay = growth.may_stay[collective]
+    stays = timed[may_stay]
+    edges = transfers.edges[stays]
+    owner = state.graph.edges.activity[edges].astype(np.int64)
+    shorter = shorter_if_they_stay(lag[stays], least[stays], owner, owner[:0])
+    return replace(changed, unsure=(*changed.unsure, shorter))
 
 
 def _grown_times(state: State, growth: Growth, op: str, rows: Ints) -> Array:
@@ -160,14 +172,17 @@ def _grown_times(state: State, growth: Growth, op: str, rows: Ints) -> Array:
     error = TRANSFER_ERROR * (bytes_grow != 1)
     whole = np.where(op in _OF_WHOLES, now / was, 1.0)
     slower = np.where(now > was, growth.slower, 1.0)
-    usual = fixed[1] * latency + moves[1]
+    latencies = fixed[1] * latency
+    usual = latencies + moves[1]
     least = fixed[::2] * ends.min(axis=0) + moves[::2] * (1 - error) * np.minimum(whole, 1)
     most = slower * (fixed[::2] * ends.max(axis=0) + moves[::2] * (1 + error) * np.maximum(whole, 1))
     return np.stack([least.min(axis=0), usual, most.max(axis=0)])
 
 
 def _turns(was: Array, now: Array) -> Array:
-    return np.maximum(now - 1, 0) / np.maximum(was - 1, 1)
+    others = np.maximum(now - 1, 0)
+    before = np.maximum(was - 1, 1)
+    return others / before
 
 
 def _bytes_growth(op: str, was: Array, now: Array, on_host: Array) -> Array:
@@ -175,7 +190,8 @@ def _bytes_growth(op: str, was: Array, now: Array, on_host: Array) -> Array:
     old = link_share(op, was)
     alone = np.divide(link_share(op, now), old, out=np.ones(len(was)), where=old > 0)
     alone = np.where(np.isin(op, _OF_PARTS), alone * now / was, alone)
-    return np.where(on_host, _turns(was, now), alone)
+    turns = _turns(was, now)
+    return np.where(on_host, turns, alone)
 
 
 def later_joins(state: State, growth: Growth) -> State:
@@ -185,7 +201,8 @@ def later_joins(state: State, growth: Growth) -> State:
     about one part in the square root of twice the number of arrivals.
     """
     matches, graph = growth.transfers.matches, state.graph
-    arrival = predict(graph, state.lag, state.gap, state.head)[2 * matches.activity]
+    time = predict(graph, state.lag, state.gap, state.head)
+    arrival = time[2 * matches.activity]
     rank, of_member = graph.activities.rank[matches.activity], np.array(matches.group)[matches.collective]
     meets = np.isin(np.array(matches.op), _SYMMETRIC)[matches.collective] & (matches.join >= 0)
     parts = []
@@ -202,7 +219,16 @@ def later_joins(state: State, growth: Growth) -> State:
     gap[vertices] = np.maximum(0, gap[vertices] + np.rint(later)).astype(np.int64)
     part = np.minimum(off / np.maximum(gap[vertices], 1), 1.0)
     low, high = (np.asarray(1 + each * part, np.float64) for each in (-1, 1))
-    return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
+    changed = replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
+    if not growth.may_stay.any():
+        return changed
+    may_stay = growth.may_stay[matches.collective]
+    has_join = matches.join >= 0
+    joins = matches.join[may_stay & has_join]
+    starts = 2 * joins.astype(np.int64)
+    stays = np.intersect1d(starts, vertices)
+    shorter = shorter_if_they_stay(state.gap[stays], gap[stays], stays[:0], stays)
+    return replace(changed, unsure=(*changed.unsure, shorter))
 
 
 def busier_host(state: State, wanted: float) -> State:

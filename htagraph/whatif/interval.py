@@ -24,13 +24,14 @@ from htagraph.whatif.links import with_shared_link
 from htagraph.whatif.readings import DOUBTS, Doubt, Length, Lengths, in_runs, under, without_unexplained_pauses
 from htagraph.whatif.run_spread import SHARED, run_spread
 from htagraph.whatif.time_taken import possible_savings
+from htagraph.whatif.turns import moments_in_turns
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "Interval", "changes_nothing",
+    "CONSTANTS", "VERY_WIDE", "Interval", "changes_nothing",
     "interval", "spread", "telling",
 ]  # fmt: skip
 
@@ -49,7 +50,7 @@ longer one. Doubled, long recordings with a pattern of up to 6 steps have narrow
 _WIDE = 0.1
 """Relative width from which an interval that holds both a gain and a loss is too wide to act on. Chosen: less is close
 to how much runs of one job differ. Doubled, a prediction between 9 % slower and 9 % faster passes without a note."""
-_VERY_WIDE = 0.5
+VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
 _MOST_TIMES = 1000.0
@@ -64,7 +65,7 @@ CONSTANTS: Final = {
     "unknown_step_spread": STEP_SPREAD, "unknown_spread": IntervalCause.UNKNOWN_SPREAD,
     "steps_ahead": IntervalCause.STEPS_AHEAD, "steps_differ": IntervalCause.STEPS_DIFFER,
     "under_load": _UNDER_LOAD, "slower_under_load": IntervalCause.SLOWER_UNDER_LOAD,
-    "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": _VERY_WIDE,
+    "max_period": _MAX_PERIOD, "min_groups": SEVERAL, "wide": _WIDE, "very_wide": VERY_WIDE,
 }  # fmt: skip
 """The constants above by name, for code that computes the same interval elsewhere; `run_spread` is the job's own."""
 
@@ -103,7 +104,7 @@ class Interval(NamedTuple):
         if self.cause == IntervalCause.UNKNOWN_SPREAD:
             return False
         width = self.high / self.low - 1
-        return width > _VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
+        return width > VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
 
     def near_end(self, speedup: float) -> str:
         """Return ``"best"`` or ``"worst"`` if a speedup lies near that end of the interval, else an empty text."""
@@ -126,7 +127,8 @@ def interval(
     The two are added as independent errors. A ceiling is one-sided: nothing makes it larger. Of the recorded run, a
     change that takes time away saves at least nothing and at most the time taken away. Where no moment changes in any
     reading, the change does nothing, and there is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`,
-    `UNKNOWN_CORES`, `UNEXPLAINED_PAUSES` (which vanish, also before the change), `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
+    `UNKNOWN_CORES`, `SHARED_CORES`, `SHARED_INTERPRETER`, `UNEXPLAINED_PAUSES` (which vanish, also before the change),
+    `STEPS_AHEAD` and `SLOWER_UNDER_LOAD`.
     """
     state = links.state
     sharing = links.sharing
@@ -144,9 +146,9 @@ def interval(
         return length(graph, time)
 
     same = [not moves]
-    shared = [_moments(state, other_sharing) for other_sharing in links.others]
-    same += [np.array_equal(time, baseline.time) for _, time in shared]
-    lengths = [(IntervalCause.UNKNOWN_SHARING, length(*moments)) for moments in shared]
+    shared = _if_shared(links)
+    same += [np.array_equal(schedule.time, baseline.time) for schedule in shared]
+    lengths = [(schedule.cause, length(schedule.graph, schedule.time)) for schedule in shared]
     lengths += _with_recorded_waits(with_shared_link(state, sharing), length)
     read = ahead(reading, DOUBTS.values(), 1 if of_runs else threads_for(baseline.vertex_count))
     lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
@@ -174,6 +176,23 @@ def interval(
     next_run = _next_run(speedup, ratios, chance, is_ceiling=is_ceiling)
     cause = _cause(ratios, chance, steps)
     return Interval(*next_run, cause, _same_run(speedup, of_run, logs, is_ceiling=is_ceiling))
+
+
+class _SharedSchedule(NamedTuple):
+    """A changed job under another reading."""
+
+    cause: IntervalCause
+    graph: DependencyGraph
+    time: Array
+    """When each vertex happens, ns."""
+
+
+def _if_shared(links: Assumed) -> list[_SharedSchedule]:
+    """Return the schedules in which links are shared in another way, or in which work takes turns."""
+    state = links.state
+    by_links = [_SharedSchedule(IntervalCause.UNKNOWN_SHARING, *_moments(state, sharing)) for sharing in links.others]
+    in_turns = moments_in_turns(with_shared_link(state, links.sharing))
+    return by_links + [_SharedSchedule(cause, state.graph, time) for cause, time in in_turns.items()]
 
 
 def _of_the_change(

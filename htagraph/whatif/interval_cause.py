@@ -47,6 +47,14 @@ class IntervalCause(str, Enum):
         "threads that seem to wait for cores may wait for something else",
         "on a host with more cores",
     )
+    SHARED_CORES = (
+        "busy threads that outnumber the cores may have slowed each other down",
+        "on a host with more cores",
+    )
+    SHARED_INTERPRETER = (
+        "threads of one process that run Python at once may have slowed each other down",
+        "of the changed job",
+    )
     UNCERTAIN_WAITS = ("waits in the recording are not certain",)
     OUTSIDE = ("pauses may be waits for something that was not recorded",)
     SLOW_LOADER = (
@@ -74,6 +82,14 @@ class IntervalCause(str, Enum):
     ABSENT_RANKS = (
         "what looks like transfer may be waiting for ranks that were not recorded",
         "of all ranks",
+    )
+    GROUPS_MAY_STAY = (
+        "process groups that are taken to grow may be tensor parallel, and stay as they are",
+        "of operators with their backward pass, or with labels of process groups",
+    )
+    UNSHARED_WORK = (
+        "tensor parallel ranks may each do all of the work on activations that they are taken to share",
+        "of two tensor parallel ranks",
     )
     LONGER_MODEL = "what a model predicts may take longer", "of the changed job"
     SHORTER_MODEL = "what a model predicts may take less time", "of the changed job"

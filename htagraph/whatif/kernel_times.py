@@ -48,8 +48,6 @@ _FLOOR_US = 3.0
 """Floors are expected to be around this or less, µs: launch, first load and last store of a kernel, dispatch.
 Source: the shortest kernels of recordings on V100, A100 and H100 take 1 to 4 µs. Small kernels have to show a larger
 floor. Doubled, a floor that twenty kernels of 100 µs hint at is nearly twice as large."""
-_LEAST = 1e-3
-"""The least number of waves, so that there is one. It is a guard: no result depends on its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +195,10 @@ def _scaled(
         ends.append(fixed * deeper + (time - fixed) * growth)
     mid = np.sqrt(ends[0] * ends[1])
     # blocks run in waves, of which the last one may be filled in part only, or the only one
-    waves = time * np.ceil(np.maximum(fill * growth, _LEAST)) / np.ceil(np.maximum(fill, _LEAST))
+    filled = fill * growth
+    waves_before = np.maximum(1, np.ceil(fill))
+    waves_after = np.maximum(1, np.ceil(filled))
+    waves = time * waves_after / waves_before
     in_waves = np.where(np.isfinite(waves), waves, mid)
     idle = 1 - np.minimum(np.nan_to_num(fill, nan=1.0), 1.0)  # what leaves most of the device idle only fills it
     mid = mid ** ((1 - idle) / 2) * in_waves ** ((1 + idle) / 2)
@@ -223,7 +224,10 @@ def _fit(terms: Array, time: Array, alike: Array, *, passes: int) -> tuple[Array
     fitted, spread = np.zeros(3), _SPREAD
     for _ in range(passes):
         fitted = _nonnegative(sizes, usual, np.sqrt(share * len(usual)) / usual / spread, _SPREAD / spread)
-        off = np.log(usual / np.maximum(sizes @ fitted, _LEAST))
+        tiny = np.finfo(np.float64).tiny
+        predicted = sizes @ fitted
+        positive = np.maximum(predicted, tiny)
+        off = np.log(usual / positive)
         spread = float(np.clip(np.sqrt(share @ np.square(off - share @ off)), _SPREAD, _MOST_SPREAD))
     return fitted, spread
 

@@ -13,17 +13,18 @@ import numpy as np
 from htagraph.core import naming
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.errors import SelectionError
-from htagraph.core.kernels import kernel_family
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.statistics import least_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.queries.fetches import fetch_time
 from htagraph.queries.weights import OwnTime, State, Unsure, of_kind, time_of, waiting, with_factor
+from htagraph.whatif.unknown_layout import REDUCTIONS, in_forward_pass, normalizes, of_undecided, unshared_work
 
 __all__ = [
-    "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of", "with_more_stages",
-    "with_shared_work", "works_of",
+    "STAGE_ERROR", "Axis", "group_sizes", "groups_of_axis", "in_groups", "known_groups", "pattern_of", "stages_of",
+    "undecided_groups",
+    "with_more_stages", "with_shared_work", "works_of",
 ]  # fmt: skip
 
 Axis: TypeAlias = Literal["data", "tensor", "pipeline"]
@@ -38,9 +39,9 @@ _SHRINKS: Final = 0.12
 """How much of the time that half of the work saves may be lost, because smaller kernels use a device less well.
 Source: models with half the batch take 0.43 to 0.55 of the time (NeuSight 6945927, 21 pairs on 7 devices; one of a
 mixture of experts 0.55). Doubled, such predictions have intervals that are twice as wide."""
-_TURN_ERROR = 0.1
-"""Relative error of a turn of a pipeline. Chosen: stages differ by about as much. Doubled, such intervals
-are up to twice as wide."""
+STAGE_ERROR = 0.15
+"""Relative error of the time of a stage, of a turn of a pipeline or of a wait for it. Chosen: stages of equally many
+layers differ, as the first has the embedding and the last one the head. Doubled, their intervals are twice as wide."""
 
 
 def group_sizes(matches: Matches) -> Ints:
@@ -91,8 +92,9 @@ def pattern_of(label: str) -> str:
 def known_groups(graph: DependencyGraph, *axes: Axis) -> Mask:
     """Return True for each collective of a group whose label names one axis, of these, or that shows to be on it.
 
-    Groups that reduce in operators and modules of the forward pass, a fifth of the time or more, reduce activations:
-    they are tensor parallel. (A backward pass reduces as much, or twice as much if it computes the forward pass again.)
+    Groups that reduce in the forward pass, a fifth of the time or more, reduce activations: they are tensor parallel.
+    (A backward pass reduces as much, or twice as much if it computes the forward pass again.) A reduction is of the
+    forward pass if it was asked for in an operator or module of it, or between two forward operators.
     """
     acts, tree, matches = graph.activities, graph.tree, graph.matches
     assert matches is not None  # the job has transfers
@@ -103,14 +105,21 @@ def known_groups(graph: DependencyGraph, *axes: Axis) -> Mask:
     )
     call = tree.nearest(ops & asks, matches.activity)
     forward = (call >= 0) & tree.inside((ops & ~asks) | module)[call] & ~tree.inside(ops & engine)[call]
+    forward |= in_forward_pass(graph, call)
     took = least_of(acts.duration[matches.activity], matches.collective)
-    took *= np.isin(matches.op, ("all_reduce", "reduce_scatter"))[matches.collective]
+    took *= np.isin(matches.op, REDUCTIONS)[matches.collective]
     named, group = {label: _axes_of(label) for label in {*matches.group}}, np.array(matches.group)[matches.collective]
     for label in [label for label, axes_ in named.items() if not axes_]:
         own = group == label
         if took[own].sum() < 5 * took[own & forward].sum():
             named[label] = ["tensor"]
     return np.array([named[label] in [[axis] for axis in axes] for label in matches.group], np.bool_)
+
+
+def undecided_groups(graph: DependencyGraph) -> Mask:
+    """Return True for each collective of a group that neither its label nor the recording puts on an axis."""
+    assert graph.matches is not None  # the job has transfers
+    return of_undecided(graph, [label for label in graph.matches.group if not _axes_of(label)])
 
 
 def _axes_of(label: str) -> list[Axis]:
@@ -162,15 +171,15 @@ def with_shared_work(state: State, factor: float, axis: Axis) -> State:
 
     Along the data axis, that is a part of the batch: the data loader and copies to the device take a part of their
     time, too, and the optimizer's step stays, because it goes over all parameters. Tensor parallel ranks share products
-    of matrices and attention, but each rank normalizes all activations. Smaller kernels may use the device less
-    well, which the interval holds.
+    of matrices and attention, but each rank normalizes all activations; the interval holds that each rank does other
+    work on activations as a whole, too. Smaller kernels may use the device less well, which the interval holds.
     """
     graph = state.graph
     acts = graph.activities
     optimizer = axis != "data"
     works = works_of(graph, optimizer=optimizer)
     if axis == "tensor":
-        works[:-1] &= ~naming.names_that(_normalizes, graph.names)[acts.name]
+        works[:-1] &= ~naming.names_that(normalizes, graph.names)[acts.name]
     loading = OwnTime(*(np.zeros(0, np.int64),) * 3)
     if not optimizer:
         copies = acts.kind == ActivityKind.MEMORY
@@ -182,11 +191,11 @@ def with_shared_work(state: State, factor: float, axis: Axis) -> State:
     rows = np.union1d(np.flatnonzero(works), graph.edges.activity[loading.edges])
     rows, vertices = rows[rows >= 0].astype(np.int64), loading.gaps
     lost = np.full(len(rows) + len(vertices), 1 + _SHRINKS * abs(1 - 1 / factor) * min(factor, 1))
-    return replace(state, unsure=(*state.unsure, Unsure(rows, 1 / lost, lost, vertices)))
-
-
-def _normalizes(name: str) -> bool:
-    return kernel_family(name) == "norm"
+    state = replace(state, unsure=(*state.unsure, Unsure(rows, 1 / lost, lost, vertices)))
+    if axis != "tensor":
+        return state
+    whole = unshared_work(graph, works_of(graph, optimizer=True)[:-1], rows, factor)
+    return replace(state, unsure=(*state.unsure, whole))
 
 
 def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:
@@ -209,7 +218,7 @@ def with_more_stages(state: State, stages: int, share: float = 1.0) -> State:
     gap, turn = state.gap.copy(), max(share * work / max(micro, 1.0), 1.0)
     gap[behind] += round((stages - have) * (turn + message))
     low, high = (np.full(len(behind), (turn + each) / (turn + message)) for each in (0, 2 * message))
-    off = 1 + _TURN_ERROR
+    off = 1 + STAGE_ERROR
     return replace(state, gap=gap, unsure=(*state.unsure, Unsure(behind[:0], low / off, high * off, behind)))
 
 

@@ -31,7 +31,7 @@ from htagraph.whatif.growth import (
     on_one_host,
     with_unknown_links,
 )
-from htagraph.whatif.layout import works_of
+from htagraph.whatif.layout import STAGE_ERROR, works_of
 from htagraph.whatif.links import link_share
 from htagraph.whatif.rewire import with_other_edges
 
@@ -47,11 +47,8 @@ and on hosts in each turn of a ring (measured with gloo). Doubled, only tiny mod
 _FIRST_BUCKET, _BUCKET = 1 << 20, 25 << 20
 """Bytes at which DistributedDataParallel closes its first and its other buckets. Source: PyTorch's defaults."""
 _LATE: Final = (0.0, 1.5)
-"""Ends of how much later the last rank is, of what is expected from how steps of one rank differ: all ranks may be late
+"""Ends of how much later the last rank is, of the time expected from how steps of a rank differ: all ranks may be late
 in the same steps. Doubled, jobs with uneven steps have wider intervals."""
-_STAGE_ERROR = 0.15
-"""Relative error of the time for which a stage waits. Chosen: stages of equally many layers differ, as the first
-has the embedding and the last one the head. Doubled, their intervals are twice as wide."""
 
 
 def with_gradients_exchanged(state: State, ranks: int, gb_s: float | None, gradients_mb: float | None) -> State:
@@ -119,18 +116,23 @@ def with_stages_of_one(state: State, stages: int, share: float, microbatches: in
     work = share * float(graph.activities.duration[rows].sum()) / max(len(graph.step_spans), 1)
     idle = (stages - 1) * work / checked(microbatches, "microbatches", least=1)
     note = f"extrapolation: one of {stages} stages of equal work, {microbatches} micro-batches"
-    return _later_ends(state, idle, (1 / (1 + _STAGE_ERROR), 1 + _STAGE_ERROR)).with_note(note)
+    return _later_ends(state, idle, (1 / (1 + STAGE_ERROR), 1 + STAGE_ERROR)).with_note(note)
 
 
 def _later_ends(state: State, more_ns: float, off: tuple[float, float]) -> State:
     """Return the state in which each step's optimizer, or its end, is later by so much, and how far that may be off."""
-    graph, gap = state.graph, state.gap.copy()
-    vertices = np.unique(np.concatenate([_optimizers(graph, rank)[1] for rank in graph.ranks]))
+    graph = state.graph
+    gap = state.gap.copy()
+    of_ranks = [_optimizers(graph, rank)[1] for rank in graph.ranks]
+    vertices = np.unique(np.concatenate(of_ranks))
     if not len(vertices):
-        vertices = graph.step_spans.end if len(graph.step_spans) else 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
+        last_end = 2 * np.argmax(graph.time[1::2], keepdims=True) + 1
+        vertices = graph.step_spans.end if len(graph.step_spans) else last_end
     before = gap[vertices]
     gap[vertices] += round(more_ns)
-    low, high = ((before + each * more_ns) / np.maximum(gap[vertices], 1) for each in off)
+    predicted = np.maximum(gap[vertices], 1)
+    low = (before + off[0] * more_ns) / predicted
+    high = (before + off[1] * more_ns) / predicted
     return replace(state, gap=gap, unsure=(*state.unsure, Unsure(vertices[:0], low, high, vertices)))
 
 
@@ -227,7 +229,7 @@ def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[floa
     new = Edges.of(source, target, np.rint(lag).astype(np.int64), EdgeKind.COLLECTIVE, Provenance.INFERRED,
                    activity=owner)  # fmt: skip
     state = with_other_edges(state, None, new, "scale_ranks")
-    unsure = Unsure(owner, *(np.full(len(owner), each) for each in off))
+    unsure = Unsure(owner, np.full(len(owner), off[0]), np.full(len(owner), off[1]))
     return replace(state, unsure=(*state.unsure, unsure)), float(size[: bounds[-1]].sum()) / len(begins)  # last rank's
 
 

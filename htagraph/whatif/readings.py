@@ -54,6 +54,7 @@ from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.meets import meets
 from htagraph.whatif.polls import poll_loops
 from htagraph.whatif.rewire import waits_for, with_waits
+from htagraph.whatif.unknown_layout import counted, opens_layout
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -496,10 +497,17 @@ def without_surroundings(state: State, parts_of: Callable[[], ClassParts]) -> Cl
     return parts
 
 
-def _with_times_off(state: State, parts_of: Callable[[], ClassParts], *, longer: bool) -> ClassParts | None:
-    """Let all times that a model predicted be at one end of what they may be."""
+def _with_times_off(
+    state: State, parts_of: Callable[[], ClassParts], *, longer: bool, of_layout: bool = False
+) -> ClassParts | None:
+    """Let all times that a model predicted be at one end of what they may be.
+
+    With `of_layout`, the layout of the job is also the one nearest to this end, if the recording leaves it open.
+    """
+    if of_layout and not opens_layout(state.unsure, longer=longer):
+        return None
     graph, factor, later = state.graph, np.ones(len(state.graph.activities) + 1), np.ones(state.graph.vertex_count)
-    for each in state.unsure:
+    for each in counted(state.unsure, of_layout=of_layout):
         ends, count = each.high if longer else each.low, len(each.activities)
         factor[each.activities] *= ends[:count]
         later[each.vertices] *= ends[count:]
@@ -551,6 +559,10 @@ with_longer_kernels: Final[Doubt] = partial(_with_times_off, longer=True)
 """Lets what a model predicted take as long as they may."""
 with_shorter_kernels: Final[Doubt] = partial(_with_times_off, longer=False)
 """Lets what a model predicted take as little time as they may."""
+with_groups_that_stay: Final[Doubt] = partial(_with_times_off, longer=False, of_layout=True)
+"""Lets process groups that may be tensor parallel stay as they are, and what a model predicted be short."""
+with_unshared_work: Final[Doubt] = partial(_with_times_off, longer=True, of_layout=True)
+"""Lets tensor parallel ranks share products and attention alone, and what a model predicted be long."""
 DOUBTS: Final[dict[IntervalCause, Doubt]] = {
     IntervalCause.UNCERTAIN_WAITS: without_doubtful_waits,
     IntervalCause.OUTSIDE: with_waits_for_outside,
@@ -565,6 +577,8 @@ DOUBTS: Final[dict[IntervalCause, Doubt]] = {
     IntervalCause.NO_NEED: without_needs,
     IntervalCause.SURROUNDINGS: without_surroundings,
     IntervalCause.ABSENT_RANKS: with_waits_for_absent_ranks,
+    IntervalCause.GROUPS_MAY_STAY: with_groups_that_stay,
+    IntervalCause.UNSHARED_WORK: with_unshared_work,
     IntervalCause.LONGER_MODEL: with_longer_kernels,
     IntervalCause.SHORTER_MODEL: with_shorter_kernels,
 }

@@ -36,7 +36,8 @@ def traces(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", ["summary", "validate"])
 @pytest.mark.parametrize("form", ["table", "json", "csv", "md"])
 def test_every_format_goes_to_stdout_and_nothing_to_stderr(command: str, form: str, traces: Path, run: Any) -> None:
-    chosen = ["--table", "inputs"] if form == "csv" else []
+    table = {"summary": "inputs", "validate": "issues"}[command]
+    chosen = ["--table", table] if form == "csv" else []
     ran = run(command, traces, "--format", form, *chosen)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("\n")

@@ -9,6 +9,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import Issue
+from htagraph.findings.changes import changes_of
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import sentences
@@ -31,6 +32,14 @@ def test_a_file_that_is_cut_short_makes_the_verdict_uncertain(what: str, detail:
     text = sentences(DAMAGED.when(Results(graph)))
     words = "Not all that rank 2 (cut short) did was recorded, and the time of the rest looks like the host's"
     assert [line.startswith(words) for line in text] == [True] * said
+
+
+def test_a_file_that_ends_early_is_recorded_again_first() -> None:
+    issue = Issue("rank-0.json", "truncated", "the file ends early; events up to its end were read", 1, 0)
+    graph = replace(load([op("aten::mm", 0, 90), op("aten::add", 100, 90)]), issues=(issue,))
+    first = changes_of(Results(graph)).first
+    assert first is not None
+    assert first.finding == "damaged"
 
 
 def _rank(launches: int, kernels: int) -> list[Json]:

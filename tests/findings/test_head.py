@@ -6,12 +6,14 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import htagraph as hg
 from htagraph.findings.changes import ranked
 from htagraph.findings.finding import Claim
 from htagraph.findings.head import MOST_NUMBERS, MOST_WORDS, Head, head_of, numbers_in, times_in, words_in
+from htagraph.findings.preconditions import HAS_GRAPHS
 from htagraph.findings.ranks_missing import RanksMissingClaim
 from tests.findings.claims_by_hand import blocking, bound, gain
 from tests.reach import DATASETS, LARGE_BYTES, REAL, REPOSITORY, SHARED, graph_of, label
@@ -43,6 +45,18 @@ def test_the_head_begins_with_the_first_change(path: Path) -> None:
         said = summary.to_dict()["results"]["first"]["text"]
         assert summary.head.first in (said, summary.head.worded(lambda texts: texts).first)
         assert summary.head.lines[0].label == "First"
+    assert not unfollowable(summary)
+
+
+def unfollowable(summary: hg.Summary) -> list[str]:
+    """Return the advice of a list of changes that nobody can follow on what was recorded."""
+    graph = summary.graph
+    assert graph is not None
+    wrong = ["Ampere"] * any("Ampere" in change.action for change in summary.changes)
+    wrong += ["a tuned kernel first"] * bool(summary.changes.first and summary.changes.first.is_tuned)
+    without_graphs = HAS_GRAPHS.holds(graph, np.zeros(0, np.int64)) is False
+    wrong += ["CUDA graphs"] * (without_graphs and any("CUDA graphs" in change.action for change in summary.changes))
+    return wrong
 
 
 @pytest.mark.parametrize("job", ["demo", "gloo_ddp"])

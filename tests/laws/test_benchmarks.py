@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import htagraph as hg
-from benchmarks.measure import load, plain
+from benchmarks.measure import load, numbers, plain
 from benchmarks.speed import history, rounds
 from benchmarks.speed.figures import figure, growth, ratios, ratios_of
 from benchmarks.speed.page import page, sparkline, table
@@ -80,6 +80,14 @@ def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert history.read(path) == made
     assert made[0]["ratios"] == {"a": [1.852, 1.235, 2.469, 2]}
     assert made[0]["commit"] == ""  # no repository is there
+
+
+def test_numbers_are_those_of_modules_and_of_dataclasses(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "whatif").mkdir()
+    code = "_A = 1 << 3\n_B: float = -2.0\n_C = _A\nd = 4\n@dataclass\nclass E:\n    f: int = 5\n    g: str = ''\n"
+    (tmp_path / "graph" / "a.py").write_text(code, encoding="utf-8")
+    assert numbers(tmp_path) == {"graph": 3}
 
 
 def test_a_series_has_a_hole_where_a_run_lacks_the_ratio() -> None:

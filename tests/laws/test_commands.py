@@ -28,7 +28,7 @@ COMMANDS = {
 TABLES = {
     "critical-path": {"shares", "hops", "near"},
     "what-if": {"prediction", "changes", "step_times", "bounds"},
-    "plan": {"changes", "opportunities", "plan", "curve"},
+    "plan": {"proposed", "opportunities", "plan", "curve"},
     "stragglers": {"stragglers", "causes"},
     "collectives": {"collectives", "last_arrivals"},
     "launches": {"calls", "operators"},

@@ -15,15 +15,17 @@ import pytest
 
 from benchmarks import record_pairs
 from benchmarks.halves import HALVES, of_half
-from benchmarks.recorded import mechanism_pairs, second_grid_pairs
+from benchmarks.recorded import interpreter_pairs, mechanism_pairs, second_grid_pairs, third_grid
 from benchmarks.recorded.catalogue import PAIRS
 from benchmarks.recorded.cuda_pairs import CUDA_PAIRS
 from benchmarks.recorded.grid_pairs import GRID_PAIRS
 from benchmarks.recorded.host_pairs import HOST_PAIRS
+from benchmarks.recorded.interpreter_pairs import INTERPRETER_PAIRS
 from benchmarks.recorded.mechanism_pairs import MECHANISM_PAIRS
 from benchmarks.recorded.pair import Pair
 from benchmarks.recorded.real_work_pairs import REAL_WORK_PAIRS
 from benchmarks.recorded.second_grid_pairs import SECOND_GRID_PAIRS
+from benchmarks.recorded.third_grid import THIRD_GRID_PAIRS
 from benchmarks.recorded.waiting_pairs import WAITING_PAIRS
 from htagraph.whatif.scenario import Scenario
 
@@ -52,6 +54,8 @@ def test_no_two_pairs_have_one_name_or_the_same_jobs() -> None:
         GRID_PAIRS,
         MECHANISM_PAIRS,
         SECOND_GRID_PAIRS,
+        THIRD_GRID_PAIRS,
+        INTERPRETER_PAIRS,
     )
     assert len(PAIRS) == sum(map(len, tables))
     jobs = [json.dumps([pair.job, pair.a, {**pair.a, **pair.b}], sort_keys=True) for pair in PAIRS.values()]
@@ -160,18 +164,27 @@ def test_jobs_that_share_cores_are_scheduled_as_usual(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("grid", "pairs"), [(mechanism_pairs, MECHANISM_PAIRS), (second_grid_pairs, SECOND_GRID_PAIRS)]
+    ("grid", "pairs"),
+    [
+        (mechanism_pairs, MECHANISM_PAIRS),
+        (second_grid_pairs, SECOND_GRID_PAIRS),
+        (third_grid, THIRD_GRID_PAIRS),
+        (interpreter_pairs, INTERPRETER_PAIRS),
+    ],
 )
 def test_a_grid_of_mechanisms_names_every_pair_of_it(grid: ModuleType, pairs: dict[str, Pair]) -> None:
     rows = [line.split(" | ")[0] for line in (grid.__doc__ or "").splitlines() if line.startswith("| ")]
     assert sorted(row.removeprefix("| ") for row in rows[1:]) == sorted(pairs)
 
 
-def test_the_second_grid_has_jobs_of_its_own_in_both_halves() -> None:
-    names = [name for name, pair in PAIRS.items() if pair.job.startswith("second_grid")]
-    assert names == list(SECOND_GRID_PAIRS)
-    assert len({pair.job for pair in SECOND_GRID_PAIRS.values()}) >= 18
-    assert all(len(of_half(names, half)) >= 12 for half in HALVES)
+@pytest.mark.parametrize(
+    ("jobs", "pairs", "kinds"), [("second_grid", SECOND_GRID_PAIRS, 18), ("third_grid", THIRD_GRID_PAIRS, 16)]
+)
+def test_a_later_grid_has_jobs_of_its_own_in_both_halves(jobs: str, pairs: dict[str, Pair], kinds: int) -> None:
+    names = [name for name, pair in PAIRS.items() if pair.job.startswith(jobs)]
+    assert names == list(pairs)
+    assert len({pair.job for pair in pairs.values()}) >= kinds
+    assert all(len(of_half(names, half)) >= 10 for half in HALVES)
 
 
 @pytest.mark.usefixtures("forked")

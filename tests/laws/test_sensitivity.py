@@ -27,7 +27,7 @@ from tests.reach import DATA
 
 THRESHOLDS = (
     "resolution_ns", "tick_ns", "two_clocks_ns", "proven_by_id_ns", "host_clocks_ns", "clock_estimates_ns",
-    "ends_ns", "window_ns", "launch_ns", "idle_start_ns", "queued_ns", "pause_ns", "long_pause_ns",
+    "ends_ns", "window_ns", "launch_ns", "idle_start_ns", "queued_ns", "pause_ns",
     "own_call_ns", "jitter_ns", "usual_return_ns", "long_call_ns",
     "python_ns", "turn_ns", "damaged", "spreads", "times_usual", "often",
     "few", "tried", "close_ns", "for_drift", "transfer_ratio",

@@ -16,12 +16,14 @@ from htagraph.core.naming import call_name, is_module_frame, names_that, short_n
 from htagraph.core.parents import depths, nearest
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Alignment", "align"]
 
 _COMMON_WORDS = frozenset(("at", "cuda", "device", "kernel", "native", "void"))
 """Words of kernels' names that say nothing about what a kernel does."""
+_MOST_LETTERS = 4096
+"""Letters of a path in words: else texts grow with the square of the depth. Chosen: 64 levels of as many letters; real
+stacks of operators are below 20 deep. Doubled, only texts of deeper stacks are longer."""
 _OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
 
 
@@ -82,11 +84,11 @@ class Alignment:
     @cached_property
     def texts(self) -> list[str]:
         """Each path in words: names from the outermost inwards, kernels without signatures; of long ones the end."""
-        made, most = list[str](), LIMITS.depth**2  # letters: else texts grow with the square of the depth
+        made = list[str]()
         for name, on_device, parent in zip(self.names, self.on_device.tolist(), self.parent.tolist(), strict=True):
             word = short_name(name) if on_device else name
             text = f"{made[parent]} > {word}" if parent >= 0 else word  # parents are numbered first
-            made.append(text if len(text) <= most else f"…{text[-most:]}")
+            made.append(text if len(text) <= _MOST_LETTERS else f"…{text[-_MOST_LETTERS:]}")
         return made
 
     @cached_property

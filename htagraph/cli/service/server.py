@@ -23,6 +23,7 @@ from urllib.parse import unquote
 from htagraph.cli.service.bounded import MAX_ROWS
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.html.event_page import event_page
 from htagraph.output.render import to_json
 from htagraph.output.reports.activities import event_report
 
@@ -210,7 +211,7 @@ def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> 
         is_page = where == "/"
         return Response(HTTPStatus.OK, "text/html; charset=utf-8", served.page if is_page else b"")
     if where.startswith(EVENTS):
-        return _event(served, where.removeprefix(EVENTS))
+        return _event(served, where.removeprefix(EVENTS), is_read="text/html" in headers.get("accept", ""))
     if where == OVERLAY and served.overlay is not None:
         return _overlay(served)
     if where.startswith(UI) and served.ui is not None:
@@ -235,10 +236,14 @@ def _overlay(served: Served) -> Response:
         return _plain(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
 
 
-def _event(served: Served, number: str) -> Response:
+def _event(served: Served, number: str, *, is_read: bool) -> Response:
+    """Return the report on an activity: a page where a browser asks for one, JSON otherwise."""
     if not _NUMBER.fullmatch(number):
         return _plain(HTTPStatus.NOT_FOUND, "an event is a number")
     try:
+        if is_read:
+            shown_page = event_page(served.graph, int(number), events=EVENTS, rows=MAX_ROWS)
+            return Response(HTTPStatus.OK, "text/html; charset=utf-8", shown_page)
         found = event_report(served.graph, int(number)).to_dict()
     except SelectionError as error:
         return _plain(HTTPStatus.NOT_FOUND, str(error))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
+from htagraph.analyses.differences.diff import Diff
 from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import is_data_loader
 from htagraph.findings.bound import source_of
@@ -55,60 +56,88 @@ def _when(pair: JobPair) -> list[CategoriesClaim]:
     if not pair.effects.change_us:
         return []
     diff = pair.diff
-    table = diff.summary()
-    table = table[table["group"] == "category"]
-    by_category: dict[str, float] = dict(zip(table["key"], table["change_us"], strict=True))
+    by_category = _change_by_category(diff)
     if len(by_category) < 2:  # of one kind of time, the first sentence says it
         return []
-    before, after = (_untraced_us(job, path) for job, path in zip(diff.parts, (diff.before, diff.after), strict=True))
-    untraced_us = after - before
+    part_before, part_after = diff.parts
+    untraced_us = _untraced_us(part_after, diff.after) - _untraced_us(part_before, diff.before)
     least_us = MIN_SHARE * abs(diff.change_us)
-    recorded_us = by_category | {_HOST: by_category.get(_HOST, 0.0) - untraced_us}
-    large = [(key, us) for key, us in by_category.items() if max(abs(us), abs(recorded_us[key])) > least_us]
-    large = sorted(large, key=lambda change: -abs(change[1]))[: 2 * MAX_NAMED]
-    shifts = tuple(
-        Shift(
-            key, us,
-            _exposed(pair, key, recorded_us[key] / pair.ranks_count) if abs(recorded_us[key]) > least_us else "",
-            untraced_us if key == _HOST and abs(untraced_us) > least_us else 0.0,
-        )
-        for key, us in large
-    )  # fmt: skip
+    recorded_us = dict(by_category)
+    recorded_us[_HOST] = by_category.get(_HOST, 0.0) - untraced_us
+    large = [key for key, us in by_category.items() if max(abs(us), abs(recorded_us[key])) > least_us]
+    largest = sorted(large, key=lambda category: -abs(by_category[category]))[: 2 * MAX_NAMED]
+    shifts = []
+    for category in largest:
+        work_us = recorded_us[category]
+        exposed = _exposed(pair, category, work_us / pair.ranks_count) if abs(work_us) > least_us else ""
+        shows_untraced = category == _HOST and abs(untraced_us) > least_us
+        shifts.append(Shift(category, by_category[category], exposed, untraced_us if shows_untraced else 0.0))
     is_explained = bool(pair.claims(CAUSES.when) or pair.claims(REST.when))
     if not shifts or (is_explained and len(shifts) == 1 and not shifts[0].exposed):
         return []
-    source = next(filter(None, (source_of(job.graph) for job in diff.parts)), "")
-    return [CategoriesClaim("categories", "path", len(shifts), "count", shifts=shifts, source=source, span=diff.unit)]
+    sources = [source_of(job.graph) for job in diff.parts]
+    source = sources[0] or sources[1]
+    claim = CategoriesClaim(
+        "categories",
+        "path",
+        len(shifts),
+        "count",
+        shifts=tuple(shifts),
+        source=source,
+        span=diff.unit,
+    )
+    return [claim]
+
+
+def _change_by_category(diff: Diff) -> dict[str, float]:
+    """Return by how much the time of each category on the path changed, µs."""
+    table = diff.summary()
+    rows = table[table["group"] == "category"]
+    return dict(zip(rows["key"], rows["change_us"], strict=True))
 
 
 def _untraced_us(job: ComparedPart, path: CriticalPath) -> float:
     """Return how long the path of a usual step is in host time that no event covers, µs."""
     in_region = job.graph.activities.kind[path.segments.activity] == ActivityKind.ANNOTATION
-    return float(job.usual_times(path)[(path.segments.gap == GapKind.HOST_UNTRACED) & ~in_region].sum()) / 1000
+    is_untraced = path.segments.gap == GapKind.HOST_UNTRACED
+    untraced_ns = job.usual_times(path)[is_untraced & ~in_region].sum()
+    return float(untraced_ns) / 1000
 
 
 def _exposed(pair: JobPair, key: str, us: float) -> Literal["", "more", "less"]:
-    """Return whether more or less of the same work is on the critical path only because something else is not."""
+    """Return whether more or less of the same work is on the critical path only because something else is not.
+
+    Args:
+        pair: the two jobs.
+        key: the category.
+        us: by how much its time on the path changed per rank, µs.
+    """
+    if key not in _WORK:
+        return ""
     # the same: neither all of it nor that of any name grew; fetching data is the data loader's on the path
-    grown = [
-        us * (after - before) for (name, kind), (before, after) in pair.effects.own_us.items()
-        if kind in _WORK.get(key, ()) and not is_data_loader(name)
-    ]  # fmt: skip
-    if key not in _WORK or max(sum(grown), *grown, 0.0) >= MIN_SHARE * us**2:
+    grown = []
+    for (name, kind), (before_us, after_us) in pair.effects.own_us.items():
+        if kind in _WORK[key] and not is_data_loader(name):
+            grown.append(us * (after_us - before_us))
+    if max(sum(grown), *grown, 0.0) >= MIN_SHARE * us**2:
         return ""
     return "more" if us > 0 else "less"
 
 
 def _short(claim: CategoriesClaim) -> str:
-    words = CATEGORY_WORDS | ({"outside": f"waits in {claim.source}"} if claim.source else {})
-    texts = []
-    for shift in claim.shifts:
-        exposed = f" (not {shift.exposed} work, but {shift.exposed} of it on the path)" if shift.exposed else ""
-        untraced = f" (of that, code or a wait without any event {signed(shift.untraced_us)})"
-        texts.append(
-            f"{words[shift.category]} {signed(shift.change_us)}{exposed}{untraced if shift.untraced_us else ''}"
-        )
+    """Return by how much each category takes more or less of the path, in words."""
+    words = dict(CATEGORY_WORDS)
+    if claim.source:
+        words["outside"] = f"waits in {claim.source}"
+    texts = [f"{words[shift.category]} {signed(shift.change_us)}{_why_shifted(shift)}" for shift in claim.shifts]
     return f"On the critical path, per {claim.span}: {', '.join(texts)}."
+
+
+def _why_shifted(shift: Shift) -> str:
+    """Return the reason of a change of a category, in brackets; empty where none is known."""
+    exposed = f" (not {shift.exposed} work, but {shift.exposed} of it on the path)" if shift.exposed else ""
+    untraced = f" (of that, code or a wait without any event {signed(shift.untraced_us)})" if shift.untraced_us else ""
+    return exposed + untraced
 
 
 CATEGORIES_OF_PATH = Finding("categories", when=_when, short=_short)

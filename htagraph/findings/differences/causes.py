@@ -51,9 +51,17 @@ def _when(pair: JobPair) -> list[CauseClaim]:
 def _claim(pair: JobPair, cause: NamedCause, step_change_us: float) -> CauseClaim:
     about = and_list(work.name for work in cause.work)
     return CauseClaim(
-        "causes", about, cause.effect_us, "us", origin=cause.origin, work=cause.work, alone_us=cause.alone_us,
-        step_change_us=step_change_us, span=pair.diff.unit, ranks_count=pair.ranks_count,
-    )  # fmt: skip
+        "causes",
+        about,
+        cause.effect_us,
+        "us",
+        origin=cause.origin,
+        work=cause.work,
+        alone_us=cause.alone_us,
+        step_change_us=step_change_us,
+        span=pair.diff.unit,
+        ranks_count=pair.ranks_count,
+    )
 
 
 def _short(claim: CauseClaim) -> str:
@@ -72,8 +80,8 @@ def _short(claim: CauseClaim) -> str:
     change_us = sum(map(claim.origin.change_us, claim.work))
     if change_us * effect_us < 0:
         return f"{changed} on average, but where the {span} waits for it, it {_makes(claim)}."
-    where = "in it" if len(claim.work) == 1 else "in them"
-    words = {"gone": f" and nothing waits {where} any more,", "new": f" and the host waits {where},"}
+    there = "in it" if len(claim.work) == 1 else "in them"
+    words = {"gone": f" and nothing waits {there} any more,", "new": f" and the host waits {there},"}
     waits = abs(effect_us) > _MIN_WAITING * claim.ranks_count * abs(change_us)  # ranks may take turns
     return f"{changed}{words.get(claim.origin.sort, ',') if waits else ','} which {_makes(claim)}."
 
@@ -92,24 +100,25 @@ def _changed(claim: CauseClaim) -> str:
     origin = claim.origin
     change_us = sum(map(origin.change_us, claim.work))
     of_rank = origin.sort == "rank"
-    where = f"per {claim.span} on rank {origin.rank}" if of_rank else f"per rank and {claim.span}"
+    per_what = f"per {claim.span} on rank {origin.rank}" if of_rank else f"per rank and {claim.span}"
     if origin.sort in ("new", "gone", "replaced"):
         sides = [(side, [work for work in claim.work if work.side == side]) for side in ("gone", "new")]
-        return and_list(_one_sided(side, work, where) for side, work in sides if work)
+        return and_list(_one_sided(side, work, per_what) for side, work in sides if work)
     if origin.sort == "whole":
         name = claim.work[0].name
-        return f"{name} {WITH_ALL_INSIDE}, at call paths of one job only, takes {more_or_less(change_us)} {where}"
+        return f"{name} {WITH_ALL_INSIDE}, at call paths of one job only, takes {more_or_less(change_us)} {per_what}"
     take = "take" if len(claim.work) > 1 else "takes"
     often = "" if of_rank else _often(claim.work)
-    return f"{_names(claim.work)} {take} {more_or_less(change_us)} own time {where}{often}"
+    return f"{_names(claim.work)} {take} {more_or_less(change_us)} own time {per_what}{often}"
 
 
 def _often(several: Sequence[ChangedWork]) -> str:
     """Return the numbers of calls where work takes another time because it occurs more or less often."""
     old = sum(work.old_calls for work in several)
     new = sum(work.new_calls for work in several)
-    most = max(old, new)
-    changes = [work.change_us * (new - old) > MIN_SHARE * abs(work.change_us) * most for work in several]
+    more_often = new - old
+    least = MIN_SHARE * max(old, new)
+    changes = [work.change_us * more_often > least * abs(work.change_us) for work in several]
     return f" ({calls_text(old, new)})" if changes == [True] else ""
 
 
@@ -117,10 +126,10 @@ def _one_sided(side: str, several: Sequence[ChangedWork], where: str) -> str:
     """Return the work that is new or gone, and how long it takes."""
     names = and_list(few([work.name + " at some call paths" * work.runs_elsewhere for work in several]))
     time = time_text(abs(sum(work.change_us for work in several)))
-    whole = [work.is_whole for work in several]
+    is_whole = [work.is_whole for work in several]
     spent = f"{time} own time"
-    if any(whole):
-        spent = f"{WITH_ALL_INSIDE}, {time} of work" if all(whole) else f"{time} of work"
+    if any(is_whole):
+        spent = f"{WITH_ALL_INSIDE}, {time} of work" if all(is_whole) else f"{time} of work"
     return f"{names} ({spent} {where}) {'are' if len(several) > 1 else 'is'} {side}"
 
 

@@ -48,11 +48,17 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
         doubt = "few steps"
     return [
         ChangedStepClaim(
-            "changed_step", diff.unit, change.percent, "percent", before_us=change.before_us,
-            after_us=change.after_us, span=diff.unit, doubt=doubt,
+            "changed_step",
+            diff.unit,
+            change.percent,
+            "percent",
+            before_us=change.before_us,
+            after_us=change.after_us,
+            span=diff.unit,
+            doubt=doubt,
             interval_text=change.interval() if diff.before_us or change.shows_none else "",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _short(claim: ChangedStepClaim) -> str:

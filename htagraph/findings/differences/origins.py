@@ -71,10 +71,7 @@ class LargeChanges(NamedTuple):
 def changes_beyond_chance(pair: JobPair) -> list[ChangedWork]:
     """Return the work that changed by more than chance, without host code where only one job has Python functions."""
     before, after = pair.records_python
-    return [
-        work for work in pair.work
-        if work.is_beyond_chance and not (before != after and work.kind in HOST_KINDS)
-    ]  # fmt: skip
+    return [work for work in pair.work if work.is_beyond_chance and not (before != after and work.kind in HOST_KINDS)]
 
 
 def large_changes(pair: JobPair) -> LargeChanges:

@@ -136,11 +136,22 @@ class JobPair(ComparedJobs):
             successor = successors.get(name, name)
             work.append(
                 ChangedWork(
-                    name, row["kind"], row["before_us"], row["after_us"], row["change_us"], row["effect_us"],
-                    row["rank"], row["rank_change_us"], row["whole"], row["plus_minus_us"], old_calls, new_calls,
-                    bool(row["whole"]) and all(effects.own_us[of_name]), successor if successor != name else "",
+                    name,
+                    row["kind"],
+                    row["before_us"],
+                    row["after_us"],
+                    row["change_us"],
+                    row["effect_us"],
+                    row["rank"],
+                    row["rank_change_us"],
+                    row["whole"],
+                    row["plus_minus_us"],
+                    old_calls,
+                    new_calls,
+                    bool(row["whole"]) and all(effects.own_us[of_name]),
+                    successor if successor != name else "",
                 )
-            )  # fmt: skip
+            )
         return work
 
     @cached_property

@@ -54,10 +54,16 @@ def _when(pair: JobPair) -> list[RecordingCostClaim]:
     side: Side = "before" if more_events > 0 else "after"
     return [
         RecordingCostClaim(
-            "recording_cost", side, cost_us, "us", side=side, events=abs(more_events), span=diff.unit,
+            "recording_cost",
+            side,
+            cost_us,
+            "us",
+            side=side,
+            events=abs(more_events),
+            span=diff.unit,
             is_smaller=more_events * shorter_us > 0,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _short(claim: RecordingCostClaim) -> str:

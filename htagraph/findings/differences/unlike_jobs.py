@@ -11,10 +11,10 @@ from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import and_list, spoken
 from htagraph.queries.inputs import devices_in, inputs_of
 
-__all__ = ["UNLIKE_JOBS", "Job", "UnlikeJobsClaim"]
+__all__ = ["UNLIKE_JOBS", "JobSetup", "UnlikeJobsClaim"]
 
 
-class Job(NamedTuple):
+class JobSetup(NamedTuple):
     """The facts of a job that change its times."""
 
     devices: str
@@ -29,9 +29,9 @@ class Job(NamedTuple):
 class UnlikeJobsClaim(Claim):
     """Two jobs are unlike; the figure counts the kinds of facts that differ."""
 
-    before: Job
+    before: JobSetup
     """The facts of the job before."""
-    after: Job
+    after: JobSetup
     """The facts of the job after."""
 
 
@@ -41,10 +41,10 @@ def _when(pair: ComparedJobs) -> list[UnlikeJobsClaim]:
     return [claim] if _facts(claim) else []
 
 
-def _job(compared: ComparedPart) -> Job:
+def _job(compared: ComparedPart) -> JobSetup:
     inputs = inputs_of(compared.graph)
     size = int(inputs["world_size"].max()) if len(inputs) else 0
-    return Job(", ".join(devices_in(inputs)), size, len(compared.chosen_ranks))
+    return JobSetup(", ".join(devices_in(inputs)), size, len(compared.chosen_ranks))
 
 
 def _facts(claim: UnlikeJobsClaim) -> list[str]:

@@ -49,8 +49,8 @@ def effect_text(us: float, change_us: float) -> str:
         ('500.0 µs longer (50 % of the change)', '1.00 ms longer (the whole change)')
     """
     share = us / change_us
-    part = f" ({100 * share:.0f} % of the change)" if share < 1 - ROUNDING else " (the whole change)"
-    return f"{time_text(abs(us))} {longer(us)}{part if share <= 1 + MIN_SHARE else ''}"
+    share_text = f" ({100 * share:.0f} % of the change)" if share < 1 - ROUNDING else " (the whole change)"
+    return f"{time_text(abs(us))} {longer(us)}{share_text if share <= 1 + MIN_SHARE else ''}"
 
 
 def calls_text(old: float, new: float) -> str:

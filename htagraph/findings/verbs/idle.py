@@ -29,7 +29,7 @@ _LETTERS: Final = 60
 _ONE: Final = {
     HOST: "its host",
     LOADER: "its data loader",
-    DEVICE: "nothing but its own delays between kernels",
+    DEVICE: "its next kernel, which was launched in time",
     UNKNOWN: "what no recorded dependency explains",
     TRANSFER: "transfers between ranks",
     WORK: "other streams or devices of its rank",
@@ -42,7 +42,7 @@ _SEVERAL: Final = {
     **_ONE,
     HOST: "their hosts",
     LOADER: "their data loaders",
-    DEVICE: "nothing but their own delays between kernels",
+    DEVICE: "their next kernels, which were launched in time",
     WORK: "other streams or devices of their ranks",
     OUTSIDE: "other processes or threads that their hosts wait for",
 }
@@ -119,7 +119,7 @@ def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
 def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     """Return in which call, operator or frame most of a wait was spent, with its place and its time."""
     has_name = rows["what"] == name
-    named = rows[has_name & (rows["before"] == before)]
+    named = _in_one_place(rows[has_name & (rows["before"] == before)])
     cause = rows["waited_for"].iloc[0]
     if cause == DEVICE or not len(named) or not (name or before):
         return ""
@@ -139,15 +139,32 @@ def _inside(rows: pd.DataFrame, name: str, before: str) -> str:
     return f", {amount} {place} ({times}, {time_text(spent)})"
 
 
+def _in_one_place(named: pd.DataFrame) -> pd.DataFrame:
+    """Return the activities of one name that lie inside the operator or frame with most of their time, else all."""
+    if not len(named):
+        return named
+    sums = named.groupby(
+        "inside",
+        as_index=False,
+        sort=False,
+    )["total_us"].sum()
+    place = int(sums["total_us"].argmax())
+    longest = sums.iloc[place]
+    total = sums["total_us"].sum()
+    is_most = longest["total_us"] > MOST * total
+    inside = longest["inside"]
+    if not inside or not is_most:
+        return named
+    return named[named["inside"] == inside]
+
+
 def _place(named: pd.DataFrame) -> str:
-    """Return inside which operator or frame activities of one name spent their time, if most of it is in one place."""
-    sums = named.groupby("inside", as_index=False, sort=False)["total_us"].sum()
-    longest = sums.iloc[int(sums["total_us"].argmax())]
-    total = float(sums["total_us"].sum())
-    if not longest["inside"] or longest["total_us"] <= MOST * total:
+    """Return inside which operator or frame activities of one name spent their time, if all are in one place."""
+    inside = named["inside"].unique().tolist()
+    if len(inside) > 1 or not inside[0]:
         return ""
-    mostly = " " if len(sums) == 1 else ", mostly "
-    return f"{mostly}inside {shortened(short_name(longest['inside']), _LETTERS)}"
+    words = short_name(inside[0])
+    return f" inside {shortened(words, _LETTERS)}"
 
 
 def _causes(waits: pd.DataFrame) -> str:

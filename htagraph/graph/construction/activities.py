@@ -26,6 +26,7 @@ from htagraph.graph.activities import CUT, Activities, Lane
 from htagraph.graph.construction.device_rows import names_of_work
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Events, SparseColumn, Trace
+from htagraph.trace.discover import few_of
 from htagraph.trace.kept import REAL_ID_SHARE, Launches
 from htagraph.trace.readers import reader_of
 
@@ -71,7 +72,7 @@ def prepare(
 
     Args:
         trace: what its file holds.
-        naming: what the names of events mean.
+        naming: the meaning of the names of events.
         steps: keep what is in these steps, and the device work launched in them.
         span: keep what begins in this window (ns on the clock of the trace), and the device work launched by it; device
             work of which no launch is in the file if it begins in the window itself.
@@ -387,10 +388,6 @@ def _with_boundaries(acts: Activities) -> Activities:
     )  # fmt: skip
 
 
-_MAX_CATEGORIES = 5
-"""Unknown categories that a report lists. Chosen: a line or two. Doubled, reports are longer."""
-
-
 def report_categories(rest: Trace, log: IssueLog) -> None:
     """Report complete events whose category is absent or unknown."""
     counts = np.bincount(rest.events.category, minlength=len(rest.categories)).tolist()
@@ -398,6 +395,6 @@ def report_categories(rest: Trace, log: IssueLog) -> None:
     log.add("category_missing", detail, sum(n for n, name in zip(counts, rest.categories, strict=True) if not name))
     known = reader_of(rest).CATEGORIES
     unknown = {name: n for n, name in zip(counts, rest.categories, strict=True) if name and name not in known and n}
-    listed = ", ".join(f"{shown(name)} ({n:,})" for name, n in list(unknown.items())[:_MAX_CATEGORIES])
+    listed = few_of([f"{shown(name)} ({n:,})" for name, n in unknown.items()])
     detail = f"complete events of unknown categories, not in the graph: {listed}"
-    log.add("unknown_category", detail + (", …" if len(unknown) > _MAX_CATEGORIES else ""), sum(unknown.values()))
+    log.add("unknown_category", detail, sum(unknown.values()))

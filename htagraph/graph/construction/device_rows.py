@@ -6,10 +6,13 @@ The profiler before Kineto wrote each operator's time on its device, so that `at
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.parents import nearest
+from htagraph.graph.accept import confidence, of_agreement
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.tolerances import LIMITS
 
@@ -92,6 +95,18 @@ def _overlap(row: Array, start: Ints, end: Ints) -> Mask:
     return np.append(False, follows & (start[1:] < end[:-1]))
 
 
+@cache
+def _fewest_nested() -> int:
+    """Return how many pieces of work have to lie in one another before that is no chance.
+
+    Of two pieces of work that run side by side, half would lie in one another.
+    """
+    number = 1
+    while not confidence(of_agreement(np.ones(number, np.bool_), np.full(number, 0.5))):
+        number += 1
+    return number
+
+
 def _nests(row: Array, start: Ints, end: Ints, operators: Mask) -> Mask:
     """Return which events are on rows whose events lie within one another, damaged events left out.
 
@@ -106,7 +121,7 @@ def _nests(row: Array, start: Ints, end: Ints, operators: Mask) -> Mask:
     crossings = np.bincount(row[crosses], minlength=len(row) + int(row.max()) + 1)
     together = np.bincount(row[overlaps], minlength=len(crossings))
     named = np.bincount(row[overlaps & operators], minlength=len(crossings))
-    is_no_chance = 0.5**together <= LIMITS.chance  # of two pieces of work side by side, half would lie in one another
+    is_no_chance = together >= _fewest_nested()
     is_no_chance |= named >= LIMITS.nearly_all * together
     nests = crossings <= LIMITS.damaged * together
     return (nests & is_no_chance)[row]

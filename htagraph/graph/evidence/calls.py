@@ -450,9 +450,7 @@ def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
     owner = np.full(len(at), -1, np.int64)
     path = acts.name[row].astype(np.uint64)
     rows = np.flatnonzero(at >= 0)
-    for _ in range(LIMITS.depth):
-        if not len(rows):
-            break
+    while len(rows):
         here = at[rows]
         counts = place[here]
         owner[rows] = np.where((owner[rows] < 0) & counts, here, owner[rows])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from htagraph.core.shared_cores import CoreUsers, Dag, Shares
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Cores", "cores_of", "dag_of", "recorded_cores"]
+__all__ = ["Cores", "ThreadOrder", "cores_of", "dag_of", "hosts_of_threads", "order_of_threads", "recorded_cores"]
 
 _PLENTY = 1 << 30
 """Cores of a host on which no thread waits for one. It is a mark: no result depends on its size."""
@@ -44,7 +44,7 @@ class Cores:
     """How long each thread paused, waited for a core and woke up, ns."""
 
 
-class _ThreadOrder(NamedTuple):
+class ThreadOrder(NamedTuple):
     """The edges from each vertex of a host thread to the next vertex of the thread."""
 
     edge: Ints
@@ -193,8 +193,8 @@ def _threads(graph: DependencyGraph) -> tuple[CoreUsers, Ints]:
     from htagraph.core.shared_cores import BLOCKS, PAUSES, CoreUsers
 
     time = graph.time
-    host = _hosts(graph)
-    order = _order_of_threads(graph, host)
+    host = hosts_of_threads(graph)
+    order = order_of_threads(graph, host)
     woken_at = _allowed_by(graph, _wakes(graph, host))
     usual, may_pause = _usual_pauses(graph, order)
 
@@ -232,7 +232,7 @@ def _threads(graph: DependencyGraph) -> tuple[CoreUsers, Ints]:
     return threads, pause
 
 
-def _order_of_threads(graph: DependencyGraph, host: Array) -> _ThreadOrder:
+def order_of_threads(graph: DependencyGraph, host: Array) -> ThreadOrder:
     """Return the edges along host threads: into each vertex, the one from the latest vertex of the same thread."""
     edges = graph.edges
     is_on_host = host[edges.target] >= 0
@@ -243,7 +243,7 @@ def _order_of_threads(graph: DependencyGraph, host: Array) -> _ThreadOrder:
     is_last = np.ones(len(target), np.bool_)
     is_last[:-1] = target[1:] != target[:-1]
     edge = along[is_last]
-    return _ThreadOrder(edge, edges.source[edge], edges.target[edge])
+    return ThreadOrder(edge, edges.source[edge], edges.target[edge])
 
 
 def _wakes(graph: DependencyGraph, host: Array) -> Ints:
@@ -272,7 +272,7 @@ def _is_along_lane(graph: DependencyGraph) -> Mask:
     return np.asarray(source_lane == target_lane)
 
 
-def _hosts(graph: DependencyGraph) -> Array:
+def hosts_of_threads(graph: DependencyGraph) -> Array:
     """Return for each vertex the number of the host on whose cores its thread runs; -1 for none.
 
     Threads of a backend's communication mostly wait.
@@ -300,7 +300,7 @@ def _works(graph: DependencyGraph, is_busy: Mask) -> Mask:
     return np.asarray(np.bincount(activities.lane[is_busy], minlength=lanes) > 2 * communications)
 
 
-def _usual_pauses(graph: DependencyGraph, order: _ThreadOrder) -> tuple[Ints, Mask]:
+def _usual_pauses(graph: DependencyGraph, order: ThreadOrder) -> tuple[Ints, Mask]:
     """Return how long threads usually pause, by the place in the program, and where they may give cores away.
 
     Args:

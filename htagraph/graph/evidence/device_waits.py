@@ -21,7 +21,7 @@ from htagraph.core.arrays import Array, Ints, Mask, coded, inverse_of, joined, m
 from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
-from htagraph.graph.evidence.accept import Ends, as_own_work, confidence, is_refuted, support
+from htagraph.graph.accept import Ends, as_own_work, confidence, is_refuted, support
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, work_before
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (

@@ -17,7 +17,7 @@ from htagraph.core.arrays import Array, Ints, Mask, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
-from htagraph.graph.evidence.accept import Odds, as_own_work, median_of_others, ratio
+from htagraph.graph.accept import Odds, as_own_work, median_of_others, ratio
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, places_of

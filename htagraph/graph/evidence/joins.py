@@ -20,8 +20,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, Mask, joined, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import nearest
+from htagraph.graph.accept import Ends
 from htagraph.graph.activities import Edges, lane_moments
-from htagraph.graph.evidence.accept import Ends
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.pauses import places, works_of

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, Mask, joined, marked
 from htagraph.core.kinds import ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.parents import outermost
+from htagraph.graph.accept import Ends, behind_ends, confidence
 from htagraph.graph.activities import Edges, lane_moments
-from htagraph.graph.evidence.accept import Ends, behind_ends, confidence
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HandOvers, HostThread, what_of

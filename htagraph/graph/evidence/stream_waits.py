@@ -18,7 +18,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, joined, marked
 from htagraph.core.kinds import ActivityKind, Provenance
-from htagraph.graph.evidence.accept import Ends, support
+from htagraph.graph.accept import Ends, after_idle, of_each
 from htagraph.graph.evidence.awaited_in_order import behind_the_next, in_order_of_launch, launches_of_collectives
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
 from htagraph.graph.evidence.waits import Answer, Hypothesis, Ordered, Plausible, Site, best, records_back, start_window
@@ -46,11 +46,12 @@ class StreamWaits(NamedTuple):
         return StreamWaits(*(column[keep] for column in self))
 
     @staticmethod
-    def inferred(lane: Array, position: Array, record_lane: Array, record: Array, confidence: int) -> StreamWaits:
-        """Return waits that share a confidence."""
+    def inferred(lane: Array, position: Array, record_lane: Array, record: Array, sure: Array | int) -> StreamWaits:
+        """Return inferred waits, of one confidence or each of its own, percent."""
         count = len(lane)
         provenance = np.full(count, Provenance.INFERRED, np.int64)
-        return StreamWaits(lane, position, record_lane, record, provenance, np.full(count, confidence, np.int64))
+        confidence = np.broadcast_to(np.asarray(sure, np.int64), count)
+        return StreamWaits(lane, position, record_lane, record, provenance, confidence)
 
     @staticmethod
     def concatenate(parts: list[StreamWaits]) -> StreamWaits:
@@ -409,24 +410,51 @@ def _tested(
 
 def _right_behind(shared: SharedByRank, launches: Array) -> StreamWaits:
     """Return the waits of compute kernels that start right after an earlier collective ends, for no other reason."""
-    calls, acts = shared.calls, shared.calls.job.activities
-    of_rank, own = (each.of_rank(int(calls.job.lanes[shared.main].rank)) for each in (acts, calls))
+    calls = shared.calls
+    acts = calls.job.activities
+    rank = int(calls.job.lanes[shared.main].rank)
+    of_rank = acts.of_rank(rank)
     collective = of_rank.start + np.flatnonzero(
         (acts.kind[of_rank] == ActivityKind.COMMUNICATION) & (acts.cause[of_rank] >= 0)
     )
     collective = collective[np.isin(calls.position[acts.cause[collective]], launches)]
-    collective = collective[np.argsort(acts.end[collective], kind="stable")]
+    own = calls.of_rank(rank)
     position = own.start + np.flatnonzero(calls.launched[own] == shared.main)
     lane = np.full(len(position), shared.main)
-    target = calls.enqueued.first_from(lane, position)
-    site = as_site(shared, position, lane, target)
-    at = Ends(collective, acts.end[collective]).last(site.over)
-    source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
-    end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
-    waits = (at >= 0) & (record <= position) & support(end, site.over, site.free, site.window, site.tolerance)[1]
-    return StreamWaits.inferred(
-        lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], Confidence.EVEN
-    )
+    site = as_site(shared, position, lane, calls.enqueued.first_from(lane, position))
+    idle = (site.free > np.iinfo(np.int64).min) & (site.over > site.free + LIMITS.tick_ns)
+    position = position[idle]
+    ends = Ends.of(collective, acts.end[collective])
+    source, sure = _released(ends, site.over[idle], site.free[idle], shared.window, calls.site[position])
+    record = calls.position[acts.cause[source]] + 1
+    waits = (sure > 0) & (record <= position)
+    lane = lane[idle]
+    first = acts.lane[source[waits]].astype(np.int64)
+    return StreamWaits.inferred(lane[waits], position[waits], first, record[waits], sure[waits])
+
+
+def _released(ends: Ends, moment: Array, since: Array, window: int, role: Array) -> tuple[Ints, Ints]:
+    """Return (the work whose end released each work of a stream, how surely, percent); 0 where none did.
+
+    The stream was idle and the work enqueued, so it waited. Whether for these ends, all starts of a role tell together.
+
+    Args:
+        ends: the ends that may have released the work.
+        moment: when each work starts, ns.
+        since: when it could have started, ns.
+        window: waiting work starts this soon after the awaited work ended, ns.
+        role: equal for work of one place in the program.
+    """
+    sure = np.zeros(len(moment), np.int64)
+    if not len(ends.row):
+        return sure, sure
+    odds = after_idle(ends, moment, since, window)
+    near = odds[0] > 0
+    for rows in grouped(role):
+        if near[rows].any():
+            sure[rows] = of_each(odds[:, rows])
+    source = ends.row[np.maximum(0, ends.last(moment + LIMITS.tick_ns))]
+    return source, np.where(near, sure, 0)
 
 
 def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array, Array]:
@@ -453,14 +481,13 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     cause = acts.cause[work]
     ready = np.where(cause >= 0, acts.start[np.maximum(cause, 0)], np.iinfo(np.int64).min)
     ready = np.maximum(np.maximum(ready, free[work]), idle_from)
-    long = (idle_from < acts.start[work]) & (ready + window < acts.start[work])
+    long = (idle_from < acts.start[work]) & (ready + LIMITS.idle_start_ns < acts.start[work])
     target, since = work[long], ready[long]
     ends = Ends.of(work, acts.end[work])
-    source = ends.row[ends.last(acts.start[target] + LIMITS.tick_ns)]
+    launch = calls.position[np.maximum(acts.cause[target], 0)]
+    site = np.where(acts.cause[target] >= 0, calls.site[launch], np.uint64(0))
+    source, sure = _released(ends, acts.start[target], since, window, mixed(site, acts.name[target]))
     first, second = (np.where(acts.cause[each] >= 0, calls.position[acts.cause[each]], -1) for each in (source, target))
     before = (first < 0) | (second < 0) | (first < second)  # was enqueued first, as far as the calls are known
-    _, near = support(acts.end[source], acts.start[target], since, window, LIMITS.tick_ns)
-    near &= (acts.lane[source] != acts.lane[target]) & before
-    sure = 100 - (100 * ends.chance(since, acts.start[target] + LIMITS.tick_ns, window)).astype(np.int64)
-    near &= sure >= Confidence.SEEN
-    return source[near], target[near], np.full(np.count_nonzero(near), Confidence.LIKELY)
+    waits = (sure > 0) & (acts.lane[source] != acts.lane[target]) & before
+    return source[waits], target[waits], sure[waits]

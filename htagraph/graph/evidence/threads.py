@@ -24,8 +24,8 @@ from htagraph.core.computing import rows_where
 from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_collective_call, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
+from htagraph.graph.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others, ratio
 from htagraph.graph.activities import Activities, lane_moments
-from htagraph.graph.evidence.accept import Ends, Odds, as_own_work, behind_ends, confidence, median_of_others, ratio
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence

@@ -21,7 +21,7 @@ from htagraph.core.arrays import Array, Ints, Mask, joined, looked_up
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
-from htagraph.graph.evidence.accept import is_refuted, likely, of_recorded, ratio, rung
+from htagraph.graph.accept import is_refuted, likely, of_recorded, ratio, rung
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence

@@ -256,6 +256,18 @@ def _did_nothing(rank: RankLedger) -> bool:
     return not rank.device_work and not rank.launches and rank.operators >= LIMITS.few and rank.devices_listed > 0
 
 
+def _is_launched(graph: DependencyGraph, work: Ints) -> Mask:
+    """Return which device work has a launch call in the file: an operator around it does not say when it was launched.
+
+    Args:
+        graph: the job.
+        work: device work, as indices into the activities.
+    """
+    acts = graph.activities
+    cause = acts.cause[work]
+    return (cause >= 0) & (acts.kind[cause] == ActivityKind.LAUNCH)
+
+
 def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: LaunchCalls, foreign: int) -> RankLedger:
     """Return the ledger of one rank."""
     acts = graph.activities
@@ -286,7 +298,7 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         steps=steps.steps,
         steps_without_work=steps.without_work,
         device_work=len(work),
-        device_work_without_launch=_count(acts.cause[work] < 0),
+        device_work_without_launch=_count(~_is_launched(graph, work)),
         operators=_count(of_kinds(kind, _HOST_WORK)),
         window_ns=int(np.ptp(moments)) if len(moments) else 0,
         device_ns=length(ran),

@@ -181,7 +181,7 @@ def _least(number: Array, values: Array, counts: Array) -> npt.NDArray[np.int64]
 
 
 def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
-    """Return the ranks of the job that are not in the graph, as far as the traces say how many it has.
+    """Return the ranks of the job without any activity in the graph, as far as the traces say how many it has.
 
     Example:
         >>> import htagraph as hg
@@ -189,7 +189,10 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
         ()
     """
     size = max((trace.facts.world_size for trace in graph.traces.values()), default=0)
-    return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
+    empty = set(graph.ranks) - set(np.unique(graph.activities.rank).tolist())
+    if len(graph.ranks) < size:
+        return tuple(sorted(set(range(size)) - set(graph.ranks) | empty))
+    return tuple(sorted(empty)) if len(empty) < len(graph.ranks) else ()
 
 
 class Damage(NamedTuple):

@@ -161,11 +161,17 @@ _ITEM = re.compile(r"\n(?=- )")
 
 
 def table_of(
-    frame: pd.DataFrame, *, caption: str = "", headings: Mapping[str, str] | None = None, links: Sequence[str] = ()
+    frame: pd.DataFrame,
+    *,
+    caption: str = "",
+    headings: Mapping[str, str] | None = None,
+    links: Sequence[str] = (),
+    links_heading: str = "timeline",
 ) -> Html:
     """Return a table; nothing where it has no rows.
 
-    Headings are by column, where its name does not say enough; `links`, the addresses of the rows, are a last column.
+    Headings are by column, where its name does not say enough; `links`, the addresses of the rows, are a last column
+    under `links_heading`.
 
     Example:
         >>> str(table_of(pd.DataFrame({"total_us": [1500.0]})))[-56:]
@@ -185,7 +191,7 @@ def table_of(
             for text, value in zip(texts, map(str, frame.iloc[:, at]), strict=True)
         ])  # fmt: skip
     if links:
-        head.append(element("th", "timeline", class_="show", scope="col"))
+        head.append(element("th", links_heading, class_="show", scope="col"))
         shown = [element("a", "show", href=link) if link else "" for link in links]
         cells.append([element("td", each, class_="show") for each in shown])
     rows = [element("tr", *row) for row in zip(*cells, strict=True)]

@@ -77,15 +77,20 @@ _MEANINGS = (
     "matched; each is a row below.",
 )
 SCRIPTS = (
-    "payload.js", "model.js", "layout.js", "colors.js", "scan.js", "words.js", "marks.js", "draw.js", "details.js",
-    "find.js", "moves.js", "timeline.js",
+    "payload.js", "model.js", "busy.js", "layout.js", "colors.js", "scan.js", "words.js", "walk.js", "known.js",
+    "area.js", "marks.js", "draw.js", "details.js", "find.js", "address.js", "moves.js", "timeline.js",
 )  # fmt: skip
 STYLES = ("timeline.css",)
 _KEYS = (
-    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
-    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
-    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
+    "Click into it or go there by Tab, then: + and - (or W and S, or the wheel) zoom, arrow keys (or A and D, or "
+    "dragging) pan and scroll, / finds, N goes to the next one found, 0 shows all. Click a slice, or press Enter, to "
+    "select; . and , select the next and the one before in its row, F or a double click zooms to it, Escape selects "
+    "nothing. Drag along the ruler, with Shift or with Area pressed to sum an area up. A click on ◇, or P, pins a row. "
+    "The address of the page keeps the view: send it to show what you see."
 )
+_BY_RANK = element("option", "rank", value="rank")
+_BY_BUSY_TIME = element("option", "busy time", value="busy")
+_ORDER = element("select", _BY_RANK, _BY_BUSY_TIME, class_="order", aria_label="Order of rows")
 _COLORS = (
     "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
     "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "
@@ -289,6 +294,8 @@ def timeline_figure(key: str, title: str, timeline: PageTimeline) -> Html:
         element("button", "Next", type="button", class_="next"),
         element("label", element("input", type="checkbox", class_="path", checked=True), " critical path"),
         element("label", element("input", type="checkbox", class_="collectives", checked=True), " collectives"),
+        element("button", "Area", type="button", class_="mark", aria_pressed="false", title="Drag to sum an area up"),
+        element("label", "rows by ", _ORDER, class_="sort"),
         element("button", "All", type="button", class_="whole"),
         element("button", "Larger", type="button", class_="larger"),
         element("span", class_="range", title="What is shown, since the job's first activity"),
@@ -305,6 +312,7 @@ def timeline_figure(key: str, title: str, timeline: PageTimeline) -> Html:
         element("h3", title) if title else NOTHING,
         controls,
         stage,
+        element("div", class_="area", aria_live="polite", hidden=True),
         element("div", element("p", "Nothing is selected.", class_="hint"), class_="selected", aria_live="polite"),
         element("p", _KEYS, class_="hint", id=f"{key}-keys"),
         element("p", _COLORS, class_="note"),
@@ -357,7 +365,10 @@ def _head(results: PageResults) -> Html:
         command = element("code", first.change.command(results.words))
         parts.append(element("p", element("span", "Try ", command), class_="try"))
     place = _place_of(results, first)
-    return element("div", *parts, step_picture(results, place, results.address(place)), class_="finding first")
+    link = results.address(place)
+    if link:
+        parts.append(element("p", element("a", "Show the cause in the timeline", href=link), class_="show cause"))
+    return element("div", *parts, step_picture(results, place, link), class_="finding first")
 
 
 def _place_of(results: PageResults, first: ProposedChange | None) -> Place | None:

@@ -17,6 +17,7 @@ from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import json_bytes
+from htagraph.output.html.walks import walks_of
 from htagraph.output.scene import Scene, rows_below, scene_of, tracks_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
@@ -77,10 +78,13 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     room = min(MAX_LETTERS, max(40, 30_000_000 // max(len(names), 1)))
     letters = {"names": np.frombuffer(json_bytes([shortened(name, room) for name in names]), np.uint8)}
     slices, on_path = _slices(graph, scene, row), _path(path, scene, row, slice_of)
-    listed, data = packed({**letters, **named, **slices, **on_path, **members, **values})
+    walks = walks_of(graph, scene.activity, on_path=path.segments.place)
+    listed, data = packed({**letters, **named, **slices, **on_path, **members, **values, **walks.columns})
     cut = len({name for name in names if len(name) > room})
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
+    left_out += walks.left_out
     header = {
+        **walks.header,
         "columns": listed,
         # of names that are long to read, what is written into slices, which are at most so wide
         "shortNames": {

@@ -88,10 +88,13 @@ def patterns_report(
 
 def _over_ranks(table: pd.DataFrame) -> pd.DataFrame:
     """Return patterns with one row for all ranks that have the same one, and the number of these ranks."""
-    sums = table.groupby(["operator", "pattern", "kernels"], as_index=False, sort=False).agg(
-        ranks=("rank", "nunique"), count=("count", "sum"), kernel_us=("kernel_us", "sum"),
+    patterns = table.groupby(["operator", "pattern", "kernels"], as_index=False, sort=False)
+    sums = patterns.agg(
+        ranks=("rank", "nunique"),
+        count=("count", "sum"),
+        kernel_us=("kernel_us", "sum"),
         operator_us=("operator_us", "sum"),
-    )  # fmt: skip
+    )
     return sums.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 

@@ -19,6 +19,7 @@ from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
 if TYPE_CHECKING:
+    from htagraph.findings.changes import ProposedChanges
     from htagraph.findings.plan import BestChanges
 
 __all__ = [
@@ -281,12 +282,13 @@ _TOP = 10
 @gives(
     "plan",
     {
-        "changes": "findings.changes.TABLE", "opportunities": "whatif.opportunities.TABLE",
+        "proposed": "findings.changes.TABLE", "opportunities": "whatif.opportunities.TABLE",
         "plan": "findings.plan.TABLE", "curve": "findings.plan.CURVE",
     },
     maybe=("opportunities",),
     figures=(
         Col("first", "any", maybe=True),
+        Col("changes", "list"),
         Col("saved_us"),
         Col("low_us high_us"),
         Col("per_step", "bool"),
@@ -294,7 +296,7 @@ _TOP = 10
         Col("among", "int64"),
     ),
     rests_on=PREDICTS,
-    concludes=("changes", "opportunities", "plan", "curve", "saved_us", "low_us", "high_us"),
+    concludes=("changes", "proposed", "opportunities", "plan", "curve", "saved_us", "low_us", "high_us"),
 )  # fmt: skip
 def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = _TOP, budget: int | None = None) -> Report:
     """Return the report on what to change.
@@ -315,9 +317,11 @@ def _set_report(graph: DependencyGraph, inputs: Sequence[str], top: int, budget:
     from htagraph.findings.plan import plan
 
     result = plan(graph, budget=budget)
-    tables = {"changes": ProposedChanges(result.proposed).to_frame(), "plan": result.changes, "curve": result.curve}
+    proposed = ProposedChanges(result.proposed)
+    tables = {"proposed": proposed.to_frame(), "plan": result.changes, "curve": result.curve}
+    figures = {"changes": _for_programs(proposed), **_figures_of(result)}
     return report_on(
-        graph, "plan", tables, result.sentences(inputs), figures=_figures_of(result), brief=_brief_plan(result, top),
+        graph, "plan", tables, result.sentences(inputs), figures=figures, brief=_brief_plan(result, top),
         plot=lambda: drawn("plan", result), titles=result.titles,
     )  # fmt: skip
 
@@ -344,17 +348,26 @@ def _list_report(graph: DependencyGraph, inputs: Sequence[str], top: int) -> Rep
     return report_on(
         graph,
         "plan",
-        {"changes": proposed, "opportunities": table, "plan": best.changes, "curve": best.curve},
+        {"proposed": proposed, "opportunities": table, "plan": best.changes, "curve": best.curve},
         [*sentences, *(best.sentences(inputs) if len(best.changes) else [])],
-        figures={"first": found.first.to_dict() if found.first else None, **_figures_of(best)},
+        figures={
+            "first": found.first.to_dict() if found.first else None,
+            "changes": _for_programs(found),
+            **_figures_of(best),
+        },
         brief={
-            "changes": brief_changes,
+            "proposed": brief_changes,
             "opportunities": with_steps(table, results.warm_graph),
             **_brief_plan(best, top),
         },
         plot=lambda: drawn("opportunities", table),
         titles=opportunity_titles(graph) | best.titles,
     )
+
+
+def _for_programs(changes: ProposedChanges) -> list[dict[str, Any]]:
+    """Return proposed changes as JSON has them: ``change``, ``gain_us``, ``scope`` and ``text``."""
+    return [change.to_dict() for change in changes]
 
 
 def _figures_of(best: BestChanges) -> dict[str, Any]:

@@ -42,7 +42,8 @@ def scale_ranks(
     """Return the state of the job on `n` ranks that all do what the recorded ones do: an extrapolation, noted as such.
 
     A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded, unless its label or what it
-    exchanges says that it is tensor or pipeline parallel: if all are, `n` ranks are ``n / R`` replicas that all-reduce
+    exchanges says that it is tensor or pipeline parallel (where the recording does not show it, the interval holds that
+    the group stays): if all are, `n` ranks are ``n / R`` replicas that all-reduce
     their gradients. With `data`, `tensor` or `pipeline`, the groups of that axis get this size. Of each transfer, the
     part that bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``. The latency stays
     among the devices of one host, and grows as the depth of a tree, ``log2 p``, among hosts. Ranks of one host that
@@ -153,6 +154,8 @@ def _grown(
         state, slower = with_unknown_links(state, count)
         growth = growth._replace(slower=slower)
     growth = growth._replace(within=within_host(state.graph, count))
+    if groups is None:  # else it is said which groups grow
+        growth = growth._replace(may_stay=layout.undecided_groups(state.graph))
     state = later_joins(state, growth)
     state = layout.with_more_stages(state, axes["pipeline"], share) if "pipeline" in axes else state
     state = longer_transfers(busier_host(state, count), growth)
@@ -161,7 +164,8 @@ def _grown(
     try:
         return with_gradients_exchanged(state, added, growth.gb_s, sizes.get("gradients_mb"))
     except SelectionError as error:
-        msg = f"scale_ranks: {' '.join(notes).removeprefix('extrapolation: ')}, but {error}"
+        said = " ".join(notes).removeprefix("extrapolation: ")
+        msg = f"scale_ranks: {said}, but {error}; or give the size of these groups, such as tensor=4"
         raise SelectionError(msg) from None
 
 

@@ -163,6 +163,16 @@ def test_our_own_page_gets_what_it_asks_for(headers: dict[str, str], served: Ser
     assert answer(served, "/ui/?x=1", headers, 80).body == b"ui"
 
 
+def test_a_browser_gets_an_event_as_a_page_with_links_to_its_neighbors(served: Served) -> None:
+    found = answer(served, "/event/1205", OURS | {"accept": "text/html,*/*;q=0.8"}, 80)
+    assert found.kind.startswith("text/html")
+    neighbors = served.graph.predecessors(1205)["other_activity"].tolist()
+    for number in neighbors:
+        assert f'href="/event/{number}"'.encode() in found.body
+    assert b"/#on=job&amp;event=1205" in found.body
+    assert answer(served, "/event/99999999", OURS | {"accept": "text/html"}, 80).status == 404
+
+
 def test_an_event_is_what_the_schema_says_and_how_many_rows_are_not_shown_is_said(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

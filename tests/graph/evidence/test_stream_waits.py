@@ -110,7 +110,7 @@ def pairs(events: list[Json]) -> list[tuple[str, str, int]]:
 
 
 def test_a_stream_that_goes_on_just_as_work_of_another_one_ends_waited_for_it() -> None:
-    assert pairs(idle(1003)) == [("other", "b", 80)]
+    assert pairs(idle(1003)) == [("other", "b", 90)], "by chance once in 98 times"
     assert edges_by_name(load(idle(1003)), EdgeKind.EVENT_WAIT) == [("other.end", "b.start", 3)]
 
 

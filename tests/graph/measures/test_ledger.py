@@ -144,3 +144,13 @@ def test_recordings_of_the_repository_are_complete(path: object) -> None:
     graph = graph_of(path)
     assert graph.ledger.lacks == frozenset()
     assert isinstance(graph, hg.DependencyGraph)
+
+
+def test_an_operator_around_device_work_is_no_launch_call() -> None:
+    """Kernels that are known by their operator alone: when they were launched is not in the file."""
+    events = []
+    for number in range(40):
+        inside = kernel("gemm", 100 * number + 30, 20, number + 1)
+        inside["args"]["External id"] = number + 1
+        events += [op("aten::mm", 100 * number, 20, **{"External id": number + 1}), inside]
+    assert load(events).ledger.lacks == {Part.CALLS}

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from htagraph import EdgeKind, Provenance
-from htagraph.graph.evidence import accept, waits
+from htagraph.graph import accept
+from htagraph.graph.evidence import waits
 from htagraph.graph.rules.host_sync import host_sync
 from tests.oracles import edges_by_name
 from tests.reach import SHARED

@@ -336,3 +336,36 @@ def test_addresses_name_the_timeline_and_nanoseconds() -> None:
     assert results.address(Place(7)) == "#on=before&event=7"
     assert results.address(Place(3, 1.5, 2.0)) == "#on=before&from=1500&to=2000&event=3"
     assert results.address(None) == ""
+
+
+@pytest.mark.slow
+def test_a_selected_kernel_says_what_it_waited_for_and_leads_there_and_back(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    kernel = int(graph.select(kind="kernel", rank=0).activities[1])
+    binding = graph.predecessors(kernel).query("moment == 'start' and binds").iloc[0]
+    with browsed(write(graph, tmp_path), fragment=f"#on=job&event={kernel}", reduced_motion="reduce") as seen:
+        page = seen.page
+        assert binding["edge"] in page.locator(".known dd").first.inner_text()
+        page.locator(".known button").first.click()
+        assert f"event={binding['other_activity']}&" in page.evaluate("location.hash")
+        page.go_back()
+        page.wait_for_timeout(100)
+        assert f"event={kernel}" in page.evaluate("location.hash")
+        assert seen.said == []
+
+
+@pytest.mark.slow
+def test_an_address_opens_the_view_that_it_was_taken_from(tmp_path: Path) -> None:
+    path = write(graph_of(DATA / "demo"), tmp_path)
+    view = "#on=job&from=12600600&to=15289225&event=6394&pin=0.5&order=busy&area=13000000.14000000.0-1&view=1"
+    with browsed(path, fragment=view, viewport={"width": 900, "height": 900}) as seen:
+        page = seen.page
+        page.wait_for_timeout(600)
+        assert re.sub(r"&down=\d+", "", page.evaluate("location.hash")) == view
+        assert "2 streams and threads" in page.locator(".area h4").inner_text()
+        page.focus("canvas")
+        page.keyboard.press("Escape")
+        assert not page.locator(".area").is_visible()
+        page.keyboard.press("Escape")
+        assert "Nothing is selected" in page.locator(".selected").inner_text()
+        assert seen.said == []

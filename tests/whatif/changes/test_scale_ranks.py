@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.simulate import simulate
+from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.links import transfers
 from htagraph.whatif.options import CHANGES
 from tests.reach import DATA
@@ -180,6 +183,35 @@ def test_tensor_parallel_ranks_become_replicas_that_reduce_gradients(tmp_path: P
     assert outcome.state.scaled == (2, 2, 2)
     assert outcome.mean_step_ns == pytest.approx(truth, rel=0.03)
     assert job.scale_ranks(**asked, gradients_mb=0).run().makespan_ns <= outcome.makespan_ns
+
+
+def without_labels(graph: DependencyGraph) -> DependencyGraph:
+    """Return a job whose process groups have numbers for labels."""
+    assert graph.matches is not None
+    names = {label: str(place) for place, label in enumerate(sorted({*graph.matches.group}))}
+    return replace(graph, matches=replace(graph.matches, group=tuple(names[each] for each in graph.matches.group)))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_where_no_pass_is_shown_the_interval_holds_either_layout(ranks: int) -> None:
+    job = small("tensor").model_copy(update={"tp": 2, "ranks": ranks})
+    graph = without_labels(recorded(job)[0])
+    graph = graph.replace(edges=graph.edges.take(np.flatnonzero(graph.edges.kind != EdgeKind.AUTOGRAD)))
+    outcome = hg.what_if(graph).scale_ranks(2 * ranks).run()
+    assert outcome.interval_cause == IntervalCause.GROUPS_MAY_STAY
+    least, most = (outcome.mean_step_ns * outcome.speedup / each for each in (outcome.high, outcome.low))
+    for tensor in (2, 4):
+        truth = simulate(job.model_copy(update={"ranks": 2 * ranks, "tp": tensor})).mean_step_ns
+        assert least <= truth <= most
+    said = hg.what_if(graph).scale_ranks(2 * ranks, groups="*").run()
+    assert said.interval_cause != IntervalCause.GROUPS_MAY_STAY
+
+
+def test_groups_without_labels_are_told_by_their_forward_pass() -> None:
+    job = small("tensor").model_copy(update=TENSOR)
+    truth = simulate(job.model_copy(update={"ranks": 8})).mean_step_ns
+    outcome = hg.what_if(without_labels(recorded(job)[0])).scale_ranks(8).run()
+    assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ again and again, wait for each other. Kernels of a product, and kernels that an 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from htagraph.core.kernels import kernel_kind
 from htagraph.core.kinds import ActivityKind, KernelKind, of_kinds
 from htagraph.core.naming import collective_op, computes, short_name
 from htagraph.core.parents import nearest
+from htagraph.graph.accept import Odds, confidence, of_agreement
 from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.discover import few_of
@@ -268,35 +268,16 @@ def _wait(kernels: _Occurrences, names: int) -> bool:
     for rank in range(len(kernels.start)):
         partner = _partner(kernels, rank)
         pairs.add((min(rank, partner), max(rank, partner)))
-    meetings = [_meetings(kernels, *pair) for pair in sorted(pairs)]
-    clear = sum(pair.clear for pair in meetings)
-    if clear < LIMITS.proof:
+    of_pairs = []
+    for first, second in sorted(pairs):
+        odds = _meetings(kernels, first, second)
+        of_pairs.append(odds)
+    odds = np.concatenate(of_pairs, axis=1)
+    count = odds.shape[1]
+    if count < LIMITS.proof:
         return False
-    agree = sum(pair.agree for pair in meetings)
-    by_chance = sum(pair.clear * pair.by_chance for pair in meetings) / clear
-    chance = _chance(agree, clear, by_chance)
-    return LIMITS.agrees(agree / clear, names * chance)
-
-
-def _chance(agree: int, count: int, by_chance: float) -> float:
-    """Return a bound of the probability that some of many occurrences agree.
-
-    Args:
-        agree: how many occurrences agree.
-        count: how many occurrences there are.
-        by_chance: the probability that one of the occurrences agrees.
-
-    Example:
-        >>> _chance(2, 2, 0.5)
-        0.25
-    """
-    if not agree or not by_chance:
-        return float(not agree)
-    ways = math.lgamma(count + 1)
-    ways -= math.lgamma(agree + 1)
-    ways -= math.lgamma(count - agree + 1)
-    exponent = ways + agree * math.log(by_chance)
-    return round(math.exp(min(0.0, exponent)), 12)
+    percent = confidence(odds, alternatives=names)
+    return percent > 0
 
 
 def _partner(kernels: _Occurrences, rank: int) -> int:
@@ -308,25 +289,17 @@ def _partner(kernels: _Occurrences, rank: int) -> int:
     return int(np.argmin(spread))
 
 
-class _Meetings(NamedTuple):
-    """How often kernels of two ranks that arrive clearly apart end together."""
+def _meetings(kernels: _Occurrences, first: int, second: int) -> Odds:
+    """Return the odds of kernels of two ranks to end together, where neither ran beside other communication.
 
-    clear: int
-    """Occurrences whose arrivals lie much farther apart than ends do."""
-
-    agree: int
-    """Clear occurrences that end together."""
-
-    by_chance: float
-    """Share of the clear occurrences that would end together with the durations of other occurrences."""
-
-
-def _meetings(kernels: _Occurrences, first: int, second: int) -> _Meetings:
-    """Return how often kernels of two ranks end together, where neither ran beside other communication."""
+    Counted are occurrences whose arrivals lie much farther apart than ends do. By chance, a kernel has the duration of
+    another occurrence.
+    """
     is_beside = kernels.beside[first] | kernels.beside[second]
     alone = ~is_beside
     if alone.sum() < LIMITS.often:
-        return _Meetings(0, 0, 0.0)
+        nothing = np.zeros(0)
+        return nothing[None]
     when = kernels.end[first][alone]
     later_end = kernels.end[second][alone] - when
     ends = _steady(later_end, when)
@@ -337,14 +310,20 @@ def _meetings(kernels: _Occurrences, first: int, second: int) -> _Meetings:
     reach = LIMITS.most * np.abs(arrivals)
     clear = np.flatnonzero(reach > spread + LIMITS.resolution_ns)
     near = reach[clear]
-    agree = np.abs(ends[clear]) <= near
+    apart = np.abs(ends[clear])
+    agree = apart <= near
     longer = ends - arrivals  # by how much the second kernel of a pair lasts longer
     mixed = np.abs(arrivals[clear, None] + longer)
     meets = mixed <= near[:, None]
-    meets[np.arange(len(clear)), clear] = False
-    tried = max(1, len(clear) * (len(ends) - 1))
-    share = float(meets.sum()) / tried
-    return _Meetings(len(clear), int(agree.sum()), share)
+    count = len(clear)
+    itself = np.arange(count)
+    meets[itself, clear] = False
+    rest = len(ends) - 1
+    tried = max(1, count * rest)
+    met = float(meets.sum())
+    share = max(1.0, met) / tried
+    chance = np.full(count, share)
+    return of_agreement(agree, chance)
 
 
 def _steady(difference: Array, when: Array) -> npt.NDArray[np.float64]:

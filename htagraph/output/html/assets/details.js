@@ -1,4 +1,5 @@
 // What is known of a slice, as elements.
+import { knownOf } from "./known.js";
 import { firstAfter, rowOf } from "./model.js";
 import { exactText, made, timeText } from "./words.js";
 
@@ -51,9 +52,9 @@ export function fillSelected(panel, state) {
     const word = state.launches[0][0] === slice ? "launched" : "launched by";
     list.append(made("dt", word), made("dd", linked(state, others.slice(0, 20), ", ")));
   }
-  panel.replaceChildren(made("h4", model.names[model.name[slice]]), list);
+  panel.replaceChildren(made("h4", model.names[model.name[slice]]), ...knownOf(state), list);
   if (model.events) {
-    const link = made("a", "all arguments and edges");
+    const link = made("a", "all arguments and dependencies");
     link.href = `${model.events}${model.activity[slice]}`;
     list.append(made("dt", "recorded"), made("dd", link));
   }

@@ -1,5 +1,7 @@
 // One frame: lines of pixels for the slices, then names, marks, the names of lanes and the ruler.
 import { scanRow } from "./scan.js";
+import { drawArea } from "./area.js";
+import { laneY } from "./layout.js";
 import { drawCollectives, drawPath, drawSelected, drawSteps } from "./marks.js";
 import { fitted, tickOf, tickText, timeText } from "./words.js";
 
@@ -24,6 +26,7 @@ export function draw(state) {
   ctx.clip();
   drawNames(state, named);
   drawSteps(ctx, state);
+  drawArea(ctx, state);
   drawSelected(ctx, state);
   ctx.restore();
   drawLanes(state);
@@ -34,15 +37,15 @@ export function draw(state) {
 
 /** Draw all visible rows; return [row's top, slice] of those wide enough for a name. */
 function drawSlices(state) {
-  const { ctx, model, layout, view, ratio } = state;
+  const { ctx, model, view, ratio } = state;
   const image = imageOf(state);
   const { width, pixels } = image;
   pixels.fill(state.paper);
   const scaled = { from: view.from, scale: view.scale * ratio };
   const named = [];
   for (let row = 0; row < model.rows.length; row++) {
-    const top = layout.top[row] - view.y + layout.ruler;
-    if (layout.top[row] < 0 || top + layout.row <= layout.ruler || top >= state.height) continue;
+    const top = state.rowY(row);
+    if (top === null || top >= state.height) continue;
     drawRow(state, { row, top, width, image, pixels, scaled, named });
   }
   if (state.showCollectives) drawCollectives(state, image);
@@ -68,11 +71,12 @@ function imageOf(state) {
 
 function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
   const { model, ratio, layout } = state;
-  const first = Math.max(Math.round(top * ratio), Math.round(layout.ruler * ratio));
+  const above = layout.fixed[row] ? layout.ruler : layout.head;
+  const first = Math.max(Math.round(top * ratio), Math.round(above * ratio));
   const last = Math.min(Math.round((top + layout.row - 1) * ratio), image.height);
   if (first >= last) return;
   const line = pixels.subarray(first * width, (first + 1) * width);
-  const wide = (slice) => named.push([top, slice]);
+  const wide = (slice) => { if (top + layout.row / 2 >= above) named.push([top, slice]); };
   scanRow(line, model, model.rows[row], scaled, { color: (i) => state.colors[model.name[i]], seam: state.paper, least: LEAST_NAMED * ratio, wide });
   for (let y = first + 1; y < last; y++) pixels.copyWithin(y * width, first * width, (first + 1) * width);
 }
@@ -100,27 +104,52 @@ function drawStrip(state, pixels, width, scaled) {
   for (let y = 1; y < height; y++) pixels.copyWithin(y * width, 0, width);
 }
 
+/** Draw the names of lanes: of those that scroll, then of those that are pinned. */
 function drawLanes(state) {
-  const { ctx, model, layout, view } = state;
+  const { layout } = state;
+  clipped(state, layout.head, state.height, () => {
+    drawRanks(state);
+    for (const lane of layout.lanes) if (!lane.fixed) drawLane(state, lane);
+  });
+  clipped(state, layout.ruler, layout.head, () => {
+    for (const lane of layout.lanes) if (lane.fixed) drawLane(state, lane);
+    state.ctx.fillStyle = state.ink.rank;
+    state.ctx.fillRect(0, layout.head - 2, state.left + state.span, 2);
+  });
+}
+
+function clipped(state, top, bottom, action) {
+  const { ctx, left, span } = state;
+  if (bottom <= top) return;
   ctx.save();
   ctx.beginPath();
-  ctx.rect(0, layout.ruler, state.left + state.span, state.height - layout.ruler);
+  ctx.rect(0, top, left + span, bottom - top);
   ctx.clip();
-  for (const { rank, top } of layout.ranks) {
-    const y = top - view.y + layout.ruler;
-    if (y < -20 || y > state.height) continue;
+  action();
+  ctx.restore();
+}
+
+function drawRanks(state) {
+  const { ctx, layout, view } = state;
+  for (const { rank, top, named } of layout.ranks) {
+    const y = top - view.y + layout.head;
+    if (!named || y < layout.head - 20 || y > state.height) continue;
     ctx.fillStyle = state.ink.rank;
     ctx.fillText(`rank ${rank}`, 6, y + 9);
     ctx.fillRect(0, y, state.left + state.span, 1);
   }
-  for (const { number, top, bottom, hidden } of layout.lanes) {
-    const y = top - view.y + layout.ruler;
-    if (y + bottom - top < layout.ruler || y > state.height) continue;
-    const mark = hidden ? "▸ " : model.lanes[number].rows.length > 1 ? "▾ " : "  ";
-    ctx.fillStyle = state.ink.ink;
-    ctx.fillText(mark + fitted(model.lanes[number].label, Math.floor((state.left - 24) / LETTER)), 8, y + layout.row / 2);
-  }
-  ctx.restore();
+}
+
+/** Draw the name of a lane, whether it can be opened, and whether it is pinned. */
+function drawLane(state, lane) {
+  const { ctx, model, layout } = state;
+  const y = laneY(state, lane);
+  if (y + lane.bottom - lane.top < layout.ruler || y > state.height) return;
+  const mark = lane.hidden ? "▸ " : model.lanes[lane.number].rows.length > 1 ? "▾ " : "  ";
+  ctx.fillStyle = state.ink.ink;
+  ctx.fillText(mark + fitted(lane.label, Math.floor((state.left - 38) / LETTER)), 8, y + layout.row / 2);
+  ctx.fillStyle = lane.fixed ? state.ink.path : state.ink.faint;
+  ctx.fillText(lane.fixed ? "◆" : "◇", state.left - 14, y + layout.row / 2);
 }
 
 function drawRuler(state) {

@@ -1,4 +1,6 @@
 // What is drawn over the slices: the critical path, collectives, steps, the selected slice and what launched it.
+import { collectivesIn } from "./busy.js";
+import { laneY, rowYOf } from "./layout.js";
 import { rowOf } from "./model.js";
 import { gallop } from "./scan.js";
 
@@ -8,11 +10,11 @@ const EDGE_ROOM = 3; // pixels between edges of the path: closer ones are a soli
 
 /** Return where a slice's row is on the canvas; a closed row is drawn in the last open one of its lane. */
 export function rowTop(state, slice) {
-  const { model, layout, view } = state;
+  const { model, layout } = state;
   const row = rowOf(model, slice);
-  const top = layout.top[row];
-  if (top >= 0) return top - view.y + layout.ruler;
-  return layout.lanes[model.rows[row].lane].bottom - layout.row - view.y + layout.ruler;
+  const lane = layout.byNumber[model.rows[row].lane];
+  const inside = layout.top[row] >= 0 ? layout.top[row] - lane.top : lane.bottom - lane.top - layout.row;
+  return laneY(state, lane) + inside;
 }
 
 /** Draw the critical path into pixels: a line under its slices, and its edges as lines from row to row. */
@@ -29,7 +31,7 @@ export function drawPath(state, image) {
     const right = Math.floor((end[i] - view.from) * scale);
     if (slice[i] >= 0) {
       const y = Math.round((rowTop(state, slice[i]) + layout.row - 2) * ratio);
-      fillBox(image, left, Math.max(right, left + 1), y - 1, y + 1, state.pathColor, state.rulerPixels);
+      if (isSeen(state, slice[i])) fillBox(image, left, Math.max(right, left + 1), y - 1, y + 1, state.pathColor, state.rulerPixels);
       if (before >= 0 && before !== y && left - edge >= least) {
         fillBox(image, left, left + 1, Math.min(before, y), Math.max(before, y), state.pathColor, state.rulerPixels);
         edge = left;
@@ -38,6 +40,12 @@ export function drawPath(state, image) {
     }
     i = right > left ? i + 1 : gallop(end, row, i + 1, view.from + (left + 1) / scale);
   }
+}
+
+/** Return whether the row of a slice is not scrolled below the pinned lanes; a closed one is drawn in an open one. */
+function isSeen(state, slice) {
+  const row = rowOf(state.model, slice);
+  return state.layout.top[row] < 0 || rowYOf(state, row) !== null;
 }
 
 /** Fill a box of pixels below the ruler. */
@@ -49,13 +57,9 @@ function fillBox({ width, height, pixels }, left, right, top, bottom, color, rul
 /** Draw lines between the members of each collective into pixels: through their starts, and through their ends. */
 export function drawCollectives(state, image) {
   const { model, view, ratio, layout } = state;
-  const to = view.from + state.span / view.scale;
   const { slice, first, from, until } = model.members;
-  let count = 0;
-  for (let i = 0; i < from.length && count <= MOST_JOINED; i++) {
-    if (first[i + 1] - first[i] < 2) continue;
-    if (until[i] < view.from || from[i] > to || (until[i] - from[i]) * view.scale < LEAST_JOINED) continue;
-    count++;
+  for (const i of collectivesIn(model, view.from, view.from + state.span / view.scale, MOST_JOINED)) {
+    if ((until[i] - from[i]) * view.scale < LEAST_JOINED) break; // the longest come first
     const members = slice.slice(first[i], first[i + 1]);
     const placed = members.map((each) => [(rowTop(state, each) + layout.row / 2) * ratio, each]);
     placed.sort((a, b) => a[0] - b[0]);
@@ -93,9 +97,10 @@ export function drawSteps(ctx, state) {
   ctx.beginPath();
   for (const slice of model.steps) {
     if ((model.end[slice] - model.start[slice]) * view.scale < 12) continue;
-    const at = layout.lanes[model.rows[rowOf(model, slice)].lane].rank;
-    const top = layout.ranks[at].top - view.y + layout.ruler;
-    const bottom = (layout.ranks[at + 1]?.top ?? layout.height) - view.y + layout.ruler;
+    const at = layout.byNumber[model.rows[rowOf(model, slice)].lane].rank;
+    if (at < 0) continue; // pinned
+    const top = Math.max(layout.ranks[at].top - view.y + layout.head, layout.head);
+    const bottom = Math.max(layout.ranks[at].bottom - view.y + layout.head, layout.head);
     for (const moment of [model.start[slice], model.end[slice]]) {
       const x = Math.round(state.x(moment)) + 0.5;
       if (x < state.left || x > state.left + state.span) continue;
@@ -119,7 +124,7 @@ export function drawSelected(ctx, state) {
   const y = rowTop(state, selected);
   ctx.strokeStyle = state.ink.ink;
   ctx.lineWidth = 2;
-  ctx.strokeRect(left, y - 0.5, Math.max(right - left, 2), layout.row);
+  if (isSeen(state, selected)) ctx.strokeRect(left, y - 0.5, Math.max(right - left, 2), layout.row);
   ctx.beginPath();
   for (const [from, to] of state.launches) {
     ctx.moveTo(state.x(model.end[from]), rowTop(state, from) + 7);

@@ -47,6 +47,7 @@ function rowsOf(lanes) {
   let first = 0;
   lanes.forEach((lane, number) => {
     lane.first = first;
+    lane.firstRow = rows.length;
     lane.rows.forEach((count, depth) => {
       rows.push({ lane: number, depth, first, last: first + count });
       first += count;

@@ -1,8 +1,11 @@
-// Zooming, panning and selecting with mouse, touch and keys.
+// Zooming, panning, selecting and pinning with mouse, touch and keys.
+import { areaBetween } from "./area.js";
+import { laneAt } from "./layout.js";
 
 const LEAST_SPAN = 20; // ns in view at the closest
 const ZOOM = 1.25; // per key or notch of a wheel
 const PAN = 0.1; // of the view, per key
+const PIN_PIXELS = 24; // right of the names of lanes, where a click pins a lane
 
 /** Keep the view inside the job. */
 export function settle(state) {
@@ -11,7 +14,7 @@ export function settle(state) {
   const span = Math.min(Math.max(state.span / view.scale, LEAST_SPAN), whole * 1.04);
   view.scale = state.span / span;
   view.from = Math.min(Math.max(view.from, -0.02 * whole), 1.02 * whole - span);
-  const room = state.height - layout.ruler;
+  const room = state.height - layout.head;
   view.y = Math.min(Math.max(view.y, 0), Math.max(layout.height - room, 0));
 }
 
@@ -32,6 +35,13 @@ export function show(state, from, to) {
   state.changed();
 }
 
+/** Show exactly a stretch of time. */
+export function showExactly(state, from, to) {
+  state.view.scale = state.span / Math.max(to - from, LEAST_SPAN);
+  state.view.from = from;
+  state.changed();
+}
+
 /** Let keys and pointers move the view. */
 export function listen(state) {
   const { canvas } = state;
@@ -40,6 +50,10 @@ export function listen(state) {
   canvas.addEventListener("pointerdown", (event) => grabbed(state, event));
   canvas.addEventListener("pointermove", (event) => moved(state, event));
   canvas.addEventListener("pointerup", (event) => released(state, event));
+  canvas.addEventListener("pointercancel", () => {
+    [state.grab, state.dragged] = [null, null];
+    state.changed();
+  });
   canvas.addEventListener("pointerleave", () => state.hover(-1, 0, 0));
   canvas.addEventListener("dblclick", (event) => {
     zoomTo(state, state.sliceAt(event.offsetX, event.offsetY));
@@ -62,9 +76,9 @@ function pressed(state, event) {
     arrowup: () => { view.y -= 42; }, arrowdown: () => { view.y += 42; },
     "+": () => zoom(state, ZOOM, middle), "-": () => zoom(state, 1 / ZOOM, middle),
     0: () => show(state, 0, state.model.whole), "/": () => state.findBox.focus(), n: () => state.next(),
-    f: () => zoomTo(state, state.selected), enter: () => zoomTo(state, state.selected),
-    ".": () => state.beside(1), ",": () => state.beside(-1),
-    escape: () => state.select(-1),
+    f: () => zoomTo(state, state.selected), enter: () => state.enter(),
+    ".": () => state.beside(1), ",": () => state.beside(-1), p: () => state.pinSelected(),
+    escape: () => { if (state.area) state.choose(null); else state.select(-1); },
   };
   const action = actions[event.key.toLowerCase()];
   if (!action) return;
@@ -87,7 +101,9 @@ function wheeled(state, event) {
 function grabbed(state, event) {
   state.canvas.focus({ preventScroll: true });
   state.canvas.setPointerCapture(event.pointerId);
-  state.grab = { x: event.offsetX, y: event.offsetY, from: state.view.from, top: state.view.y, far: false };
+  const [x, y] = [event.offsetX, event.offsetY];
+  const isArea = x >= state.left && (event.shiftKey || state.marking || y < state.layout.ruler);
+  state.grab = { x, y, from: state.view.from, top: state.view.y, far: false, isArea };
 }
 
 function moved(state, event) {
@@ -101,6 +117,11 @@ function moved(state, event) {
   grab.far ||= Math.abs(dx) + Math.abs(dy) > 4;
   if (!grab.far) return;
   state.hover(-1, 0, 0);
+  if (grab.isArea) {
+    state.dragged = areaBetween(state, grab, { x: event.offsetX, y: event.offsetY });
+    state.changed();
+    return;
+  }
   view.from = grab.from - dx / view.scale;
   view.y = grab.top - dy;
   state.changed();
@@ -109,7 +130,13 @@ function moved(state, event) {
 function released(state, event) {
   const { grab } = state;
   state.grab = null;
+  if (state.dragged) {
+    state.choose(state.dragged);
+    return;
+  }
   if (!grab || grab.far) return;
-  if (event.offsetX < state.left) state.toggle(event.offsetY);
+  const lane = event.offsetX < state.left ? laneAt(state, event.offsetY) : null;
+  if (lane && event.offsetX >= state.left - PIN_PIXELS) state.pin(lane.number);
+  else if (event.offsetX < state.left) state.toggle(event.offsetY);
   else state.select(state.sliceAt(event.offsetX, event.offsetY));
 }

@@ -1,14 +1,18 @@
 // A timeline in its place: state, selection, search, links.
 import { addFacts, addMarks, firstAfter, modelOf, rowOf, sliceOfActivity } from "./model.js";
-import { gutterOf, layoutOf } from "./layout.js";
+import { addressOf, wantedBy } from "./address.js";
+import { fillArea } from "./area.js";
+import { gutterOf, laneAt, layoutOf, rowYOf } from "./layout.js";
 import { colorsOf, fromHex, inkOf, mixed } from "./colors.js";
 import { draw } from "./draw.js";
 import { fillSelected, fillTip } from "./details.js";
 import { countFound, namesWith, nextFound } from "./find.js";
-import { listen, settle, show } from "./moves.js";
+import { listen, settle, show, showExactly } from "./moves.js";
 import { starts } from "./page.js";
-import { timeText } from "./words.js";
+import { addWalks } from "./walk.js";
+import { made, timeText } from "./words.js";
 
+const REST_MS = 400; // without a move, before the address says what is shown
 const BESIDE = 0.75; // of a slice's length: what is shown on both sides of one that a link leads to
 
 starts.push(startTimelines);
@@ -27,11 +31,13 @@ export async function startTimelines() {
   }
   for (const state of states) {
     await addFacts(state.model);
+    await addWalks(state.model);
     addEventListener("hashchange", () => follow(state));
     addEventListener("click", ({ target }) => { // of a link to where the address points already, browsers tell nothing
       if (target.closest?.("a")?.hash === location.hash && location.hash) follow(state);
     });
     follow(state);
+    state.follows = true;
     state.place.dataset.ready = "yes";
   }
 }
@@ -42,11 +48,11 @@ async function stateOf(place) {
   const model = await modelOf(place.dataset.key);
   const state = {
     place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d", { alpha: false }), view: { from: 0, scale: 1, y: 0 },
-    open: new Map(), full: colorsOf(model), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: 0,
+    open: new Map(), pins: [], order: "rank", area: null, dragged: null, full: colorsOf(model), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: 0,
     findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), range: place.querySelector(".range"), drawn: 0,
   };
   Object.assign(state, actionsOf(state));
-  state.layout = layoutOf(model, state.open);
+  lay(state);
   fitHeight(state);
   control(state);
   listen(state);
@@ -69,6 +75,12 @@ function actionsOf(state) {
     select: (slice) => select(state, slice),
     hover: (slice, x, y) => hover(state, slice, x, y),
     sliceAt: (x, y) => sliceAt(state, x, y),
+    rowY: (row) => rowYOf(state, row),
+    goTo: (slice) => bringIntoView(state, slice),
+    choose: (area) => choose(state, area),
+    enter: () => enter(state),
+    pin: (lane) => pin(state, lane),
+    pinSelected: () => { if (state.selected >= 0) pin(state, state.model.rows[rowOf(state.model, state.selected)].lane); },
     toggle: (y) => toggle(state, y),
     next: () => next(state),
     beside: (by) => beside(state, by),
@@ -76,9 +88,16 @@ function actionsOf(state) {
   };
 }
 
-/** Draw once before the next frame. */
+/** Place rows and lanes anew. */
+function lay(state) {
+  state.layout = layoutOf(state.model, state);
+}
+
+/** Draw once before the next frame, and let the address say what is shown when nothing moves any more. */
 function changed(state) {
   settle(state);
+  clearTimeout(state.resting);
+  if (state.follows) state.resting = setTimeout(() => history.replaceState(null, "", addressOf(state)), REST_MS);
   if (state.waiting) return;
   state.waiting = true;
   requestAnimationFrame(() => {
@@ -90,7 +109,7 @@ function changed(state) {
 
 /** Make the canvas as high as its rows, within most of the window. */
 function fitHeight(state) {
-  const wanted = state.layout.height + state.layout.ruler + 4;
+  const wanted = state.layout.height + state.layout.head + 4;
   state.canvas.parentElement.style.height = `${Math.max(120, Math.min(wanted, 0.72 * innerHeight))}px`;
 }
 
@@ -136,8 +155,11 @@ function sliceAt(state, x, y) {
   const { model, layout, view } = state;
   if (!model.activity) return -1;
   if (x < state.left || y < layout.ruler) return -1;
-  const inner = y - layout.ruler + view.y;
-  const row = layout.top.findIndex((top) => top >= 0 && inner >= top && inner < top + layout.row);
+  const isHere = (row) => {
+    const top = state.rowY(row);
+    return top !== null && y >= top && y < top + layout.row && (layout.fixed[row] === 1) === y < layout.head;
+  };
+  const row = model.rows.findIndex((_, number) => isHere(number));
   if (row < 0) return -1;
   const moment = view.from + (x - state.left) / view.scale;
   const near = 2 / view.scale;
@@ -153,11 +175,10 @@ function select(state, slice) {
   state.launches = launchesWith(state.model, slice);
   if (slice >= 0) {
     fillSelected(state.place.querySelector(".selected"), state);
-    const wanted = `#on=${state.key}&event=${state.model.activity[slice]}`;
-    if (location.hash !== wanted && !location.hash.startsWith(`${wanted}&`)) {
-      state.own = wanted;
-      location.hash = wanted;
-    }
+    const [before, now] = [wantedBy(location.hash, state.model), state.model.activity[slice]];
+    if (before.key !== state.key || before.activity !== now) history.pushState(null, "", addressOf(state));
+  } else {
+    state.place.querySelector(".selected").replaceChildren(made("p", "Nothing is selected.", "hint"));
   }
   changed(state);
 }
@@ -186,30 +207,71 @@ function hover(state, slice, x, y) {
 
 /** Open or close the lane at a height. */
 function toggle(state, y) {
-  const inner = y - state.layout.ruler + state.view.y;
-  const lane = state.layout.lanes.find((each) => inner >= each.top && inner < each.bottom);
+  const lane = laneAt(state, y);
   if (!lane) return;
   state.open.set(lane.number, lane.hidden > 0);
-  state.layout = layoutOf(state.model, state.open);
+  lay(state);
   changed(state);
+}
+
+/** Pin a lane on top, or let it go. */
+function pin(state, lane) {
+  state.pins = state.pins.includes(lane) ? state.pins.filter((each) => each !== lane) : [...state.pins, lane];
+  lay(state);
+  changed(state);
+}
+
+/** Sort lanes by rank or by busy time. */
+function sort(state, order) {
+  state.order = order;
+  state.place.querySelector(".order").value = order;
+  lay(state);
+  changed(state);
+}
+
+/** Choose an area, or none. */
+function choose(state, area) {
+  [state.area, state.dragged] = [area, null];
+  fillArea(state.place.querySelector(".area"), state);
+  changed(state);
+}
+
+/** Select the first slice in view; of one that is selected already, go there. */
+function enter(state) {
+  const { model, selected } = state;
+  if (selected < 0) beside(state, 1);
+  else show(state, model.start[selected], model.end[selected]);
 }
 
 /** Go where the page's address points, if it points into this timeline; return whether it does. */
 function follow(state) {
-  if (location.hash === state.own) {
-    state.own = null;
-    return true;
-  }
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  if (wanted.has("on") && wanted.get("on") !== state.key) return false;
-  const slice = wanted.has("event") ? sliceOfActivity(state.model, Number(wanted.get("event"))) : -1;
-  if (slice < 0 && !wanted.has("from")) return false;
-  const { start, end } = state.model;
-  if (wanted.has("from")) show(state, Number(wanted.get("from")), Number(wanted.get("to")));
-  else show(state, start[slice] - BESIDE * (end[slice] - start[slice]), end[slice] + BESIDE * (end[slice] - start[slice]));
+  const wanted = wantedBy(location.hash, state.model);
+  if (wanted.key !== null && wanted.key !== state.key) return false;
+  const slice = wanted.activity === null ? -1 : sliceOfActivity(state.model, wanted.activity);
+  if (slice < 0 && wanted.from === null) return false;
+  if (wanted.exact) restore(state, wanted);
+  else lookAt(state, wanted, slice);
   if (slice >= 0) reveal(state, slice);
+  else if (wanted.exact && state.selected >= 0) select(state, -1);
   state.place.scrollIntoView({ block: "nearest" });
   return true;
+}
+
+/** Show the place that a link leads to, with some room around it. */
+function lookAt(state, wanted, slice) {
+  const { start, end } = state.model;
+  const beside = BESIDE * (end[slice] - start[slice]);
+  if (wanted.from !== null) show(state, wanted.from, wanted.to);
+  else show(state, start[slice] - beside, end[slice] + beside);
+}
+
+/** Show a view as its address says. */
+function restore(state, wanted) {
+  state.pins = wanted.pins;
+  sort(state, wanted.order);
+  showExactly(state, wanted.from, wanted.to);
+  state.view.y = wanted.down ?? 0;
+  choose(state, wanted.area);
 }
 
 /** Open the lane of a slice if need be, scroll to its row, and select it. */
@@ -217,11 +279,12 @@ function reveal(state, slice) {
   const row = rowOf(state.model, slice);
   if (state.layout.top[row] < 0) {
     state.open.set(state.model.rows[row].lane, true);
-    state.layout = layoutOf(state.model, state.open);
+    lay(state);
   }
   const top = state.layout.top[row];
-  const room = state.height - state.layout.ruler;
-  if (top < state.view.y || top > state.view.y + room - 30) state.view.y = top - room / 2;
+  const room = state.height - state.layout.head;
+  const isInView = state.layout.fixed[row] || (top >= state.view.y && top <= state.view.y + room - 30);
+  if (!isInView) state.view.y = top - room / 2;
   select(state, slice);
 }
 
@@ -267,6 +330,11 @@ function control(state) {
   const on = (name, action) => place.querySelector(name).addEventListener("click", action);
   on(".next", () => next(state));
   on(".whole", () => show(state, 0, model.whole));
+  on(".mark", ({ target }) => {
+    state.marking = !state.marking;
+    target.setAttribute("aria-pressed", state.marking);
+  });
+  place.querySelector(".order").addEventListener("change", ({ target }) => sort(state, target.value));
   on(".larger", () => {
     if (place.classList.toggle("large")) state.canvas.parentElement.style.height = "";
     else fitHeight(state);

@@ -6,8 +6,9 @@ reach behind the end that released it. How long the reach is, and how many of it
 not known in advance, and none of it is chosen to fit. A wait that was over before the end, or long after it, speaks
 against it.
 
-Chance is a moment that lies elsewhere among the ends around it (`behind_ends`), or work of the thread's own, which
-lasts as long as that work did other times (`as_own_work`).
+Chance is a moment that lies elsewhere among the ends around it (`behind_ends`), any moment of the time that a stream
+was idle (`after_idle`), or work of the thread's own, which lasts as long as that work did other times (`as_own_work`).
+Where kernels and calls of several ranks meet, the chance is measured, and the same ratio decides (`of_agreement`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ __all__ = [
     "_RARE",
     "Ends",
     "Odds",
+    "after_idle",
     "as_own_work",
     "behind_ends",
     "confidence",
     "is_refuted",
     "likely",
     "median_of_others",
+    "of_agreement",
+    "of_each",
     "of_recorded",
     "ratio",
     "rung",
@@ -102,6 +106,34 @@ def behind_ends(ends: Ends, moment: Array, idle: Array, longest: int) -> Odds:
         chance = ends.chance(moment - around, moment + around, reach, np.clip(delay, 1, reach))
         odds.append(np.where(agrees & (delay <= reach), 1 / chance, 0))
     return np.array(odds)
+
+
+def after_idle(ends: Ends, moment: Array, since: Array, window: int) -> Odds:
+    """Return the odds of work that starts at some moments (ns), against any moment since it could have started (ns).
+
+    How soon waiting work starts was measured: there is one reach.
+
+    Args:
+        ends: the ends that may have released the work, the last one before each start.
+        moment: when each work starts, ns. By the errors of clocks, it may seem to start a tick before an end.
+        since: when each work could have started if it waited for no end, ns; before `moment`.
+        window: the reach, ns.
+    """
+    until = moment + LIMITS.tick_ns
+    last = ends.last(until)
+    end = ends.time[np.maximum(last, 0)] if len(ends.time) else np.zeros_like(moment)
+    near = (last >= 0) & support(end, moment, since, window, LIMITS.tick_ns)[1]
+    return of_agreement(near, ends.chance(since, until, window, 1))
+
+
+def of_agreement(agrees: Mask, chance: Array) -> Odds:
+    """Return the odds of waits of which it is known how likely each agrees by chance.
+
+    Example:
+        >>> of_agreement(np.array([True, False]), np.array([0.25, 0.25])).tolist()
+        [[4.0, 0.0]]
+    """
+    return np.where(agrees, 1 / np.minimum(1.0, chance), 0.0)[None]
 
 
 def as_own_work(
@@ -183,13 +215,18 @@ def ratio(*hypotheses: Odds) -> tuple[float, float]:
     """
     log = []
     for odds in hypotheses:
-        odds = odds[:, :: -(-odds.shape[1] // LIMITS.tested)]  # so many, evenly spread, tell as much; for time
-        of_shares = np.log(1 - _SHARES + _SHARES * odds[:, :, None]).sum(axis=1)
+        of_shares = _by_share(odds)
         log.append(of_shares - np.log(of_shares.size * len(hypotheses)))
     total = np.concatenate(log)
     most = float(total.max())
     weight = np.exp(total - most).sum(axis=0)
     return most + float(np.log(weight.sum())), float((weight * _SHARES).sum() / weight.sum())
+
+
+def _by_share(odds: Odds) -> Odds:
+    """Return by reach and share the logarithm of how many times likelier the waits are than by chance."""
+    odds = odds[:, :: -(-odds.shape[1] // LIMITS.tested)]  # so many, evenly spread, tell as much; for time
+    return np.log(1 - _SHARES + _SHARES * odds[:, :, None]).sum(axis=1)
 
 
 def confidence(*hypotheses: Odds, alternatives: float = 1, natural: bool = False) -> int:
@@ -205,6 +242,26 @@ def confidence(*hypotheses: Odds, alternatives: float = 1, natural: bool = False
     """
     log, share = ratio(*hypotheses)
     return rung(100 * share * likely(log, alternatives if natural else _RARE * alternatives), Confidence.SEEN)
+
+
+def of_each(odds: Odds) -> Ints:
+    """Return how surely each wait of a role was released by its own candidate, percent, a rung of `Confidence`, or 0.
+
+    Something released each of these waits, this candidate or another one: it is natural, as `confidence` says. A role
+    may owe few of its waits to such candidates; a wait that chance does not explain then is one of them.
+
+    Args:
+        odds: the odds of the waits.
+    """
+    log = _by_share(odds)
+    total = log - np.log(log.size)
+    most = float(total.max())
+    weight = np.exp(total - most)
+    waits = likely(most + float(np.log(weight.sum())), 1)
+    released = _SHARES * odds[:, :, None]
+    of_wait = released / (1 - _SHARES + released)
+    percent = 100 * waits * (weight[:, None] * of_wait).sum(axis=(0, 2)) / weight.sum()
+    return np.array([rung(value, Confidence.SEEN) for value in percent.tolist()], np.int64)
 
 
 def likely(log: float, candidates: float) -> float:

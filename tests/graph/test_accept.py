@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from htagraph import EdgeKind
 from htagraph.core.arrays import Array
-from htagraph.graph.evidence.accept import (
+from htagraph.graph.accept import (
     Ends,
+    after_idle,
     as_own_work,
     behind_ends,
     confidence,
     is_refuted,
     median_of_others,
+    of_agreement,
+    of_each,
     of_recorded,
     ratio,
 )
@@ -145,6 +148,42 @@ def test_recorded_waits_are_for_work_that_they_end_with_and_hardly_ever_for_othe
         beside = free + draw.integers(0, over - free)
         accepted += ratio(of_recorded(over, free, beside, 20_000, 2_000)[0])[0] > np.log(10)
     assert accepted <= TRIALS / 10
+
+
+@given(SEEDS, st.integers(1, 30), st.integers(0, 30))
+@settings(max_examples=20)
+def test_work_right_behind_ends_waited_for_them_however_rare_such_work_of_its_role_is(
+    seed: int, released: int, elsewhere: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    ends = Ends.of(np.arange(100), np.arange(1, 101) * 5_000_000)
+    at = draw.choice(100, released + elsewhere, replace=released + elsewhere > 100)
+    moment = ends.time[at] + np.where(np.arange(len(at)) < released, 4_000, draw.integers(1_000_000, 4_000_000))
+    sure = of_each(after_idle(ends, moment, moment - 3_000_000, LIMITS.window_ns))
+    assert not sure[released:].any()
+    assert (sure[:released] >= 70).all() or released < elsewhere / 8
+
+
+def test_of_the_work_of_idle_streams_that_is_accepted_so_much_waited_as_is_said() -> None:
+    """Half of the roles wait, each work with the share of its role that does; else it starts at any moment."""
+    draw = np.random.default_rng(5)
+    said, right = [], []
+    for number in range(3000):
+        count = int(draw.integers(1, 9))
+        ends = at_random(draw, 300, float(10 ** draw.uniform(4.5, 6.5)))
+        moment = draw.integers(ends.time[20], ends.time[-20], count)
+        waited = (draw.random(count) < draw.random()) & (number % 2 == 0)
+        moment = np.where(waited, ends.time[ends.last(moment)] + draw.integers(0, LIMITS.window_ns, count), moment)
+        sure = of_each(after_idle(ends, moment, moment - draw.integers(20_000, 2_000_000, count), LIMITS.window_ns))
+        said += sure[sure > 0].tolist()
+        right += waited[sure > 0].tolist()
+    assert len(said) > 1000
+    assert np.mean(right) >= np.mean(said) / 100 - 0.02
+
+
+def test_agreement_is_evidence_against_a_known_chance() -> None:
+    assert confidence(of_agreement(np.ones(3, np.bool_), np.full(3, 0.01))) > 0
+    assert not confidence(of_agreement(np.ones(3, np.bool_), np.full(3, 0.5)))
 
 
 def test_work_that_ends_after_a_wait_is_over_refutes_it_but_for_damaged_records() -> None:

@@ -1,0 +1,144 @@
+"""Preconditions of an advice: facts that must hold so that a person can follow it, checked against the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from htagraph.core.arrays import Ints, marked
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_fused_optimizer, is_graph_launch, is_of_graphs, names_that, optimizer_class
+from htagraph.core.statistics import MOST
+from htagraph.findings.phrases import spoken
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.allocator import allocator_calls
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.host_time import MANY
+
+__all__ = [
+    "ARE_MANY",
+    "CACHES_MEMORY",
+    "HAS_FUSED_CLASS",
+    "HAS_GRAPHS",
+    "HAS_ROOM",
+    "IS_NOT_REPLAYED",
+    "Precondition",
+    "checks_of",
+]
+
+_FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
+"""Classes of PyTorch's optimizers with fused=True. Source: torch/optim of PyTorch 2.0 to 2.13."""
+_LATELY_FUSED: Final = frozenset({"Adagrad"})
+"""Classes with fused=True for devices in recent versions alone. Source: the same."""
+
+
+class Precondition(NamedTuple):
+    """A fact that an advice rests on."""
+
+    holds: Callable[[DependencyGraph, Ints], bool | None]
+    """Returns whether the fact holds, given a job and the activities of the advice; None where nothing recorded says
+    so."""
+    check: str = ""
+    """The fact to check where nothing recorded says so, as a sentence; empty for a fact that needs no check."""
+
+
+def checks_of(preconditions: Iterable[Precondition], graph: DependencyGraph, rows: Ints) -> tuple[str, ...] | None:
+    """Return sentences on facts to check before an advice is followed; None where a precondition is false.
+
+    Args:
+        preconditions: the preconditions of the advice.
+        graph: the job.
+        rows: the activities that the advice is about.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> checks_of([HAS_GRAPHS], graph, graph.select(rank=0).activities)
+        ()
+    """
+    checks = list[str]()
+    for precondition in preconditions:
+        holds = precondition.holds(graph, rows)
+        if holds is None:
+            checks += spoken(precondition.check)
+        elif not holds:
+            return None
+    return tuple(checks)
+
+
+def _has_fused_class(graph: DependencyGraph, rows: Ints) -> bool | None:
+    """Return whether the optimizers of some regions have a fused implementation that the job does not use yet."""
+    acts = graph.activities
+    inside = graph.tree.inside(marked(rows, len(acts)))
+    is_fused = names_that(is_fused_optimizer, graph.names)[acts.name]
+    if (inside & is_fused).any():
+        return False
+    names = np.unique(acts.name[rows]).tolist()
+    classes = {optimizer_class(graph.names[name]) for name in names}
+    if classes <= _FUSED:
+        return True
+    return None if classes <= _FUSED | _LATELY_FUSED else False
+
+
+def _has_graphs(graph: DependencyGraph, _rows: Ints) -> bool | None:
+    """Return whether a job launches through CUDA or HIP, as the names of its launch calls say."""
+    acts = graph.activities
+    names = np.unique(acts.name[acts.kind == ActivityKind.LAUNCH]).tolist()
+    if not names:
+        return None
+    return any(is_of_graphs(graph.names[name]) for name in names)
+
+
+def _is_not_replayed(graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether graphs replay no more than half of some device work already."""
+    acts = graph.activities
+    cause = acts.cause[rows]
+    is_replay = names_that(is_graph_launch, graph.names)[acts.name[cause]] & (cause >= 0)
+    return bool(is_replay.sum() <= MOST * len(rows))
+
+
+def _are_many(_graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether there are as many activities as many small pieces of work."""
+    return len(rows) >= MANY
+
+
+def _has_room(graph: DependencyGraph, _rows: Ints) -> bool | None:
+    """Return whether the allocators of all devices hold less than nearly all memory of their devices."""
+    fullest = -1.0
+    for trace in graph.traces.values():
+        table = trace.instants
+        if not len(table):
+            continue
+        kind = table.arg("device_type")
+        number = table.arg("device_id")
+        reserved = table.arg("total_reserved")
+        for device in trace.facts.devices:
+            held = reserved[(kind > 0) & (number == device.id)]
+            if device.memory and held.max(initial=0) > 0:
+                fullest = max(fullest, float(held.max()) / device.memory)
+    return None if fullest < 0 else fullest < LIMITS.nearly_all
+
+
+def _caches_memory(graph: DependencyGraph, _rows: Ints) -> bool:
+    """Return whether memory is cached: without a cache, most kernels have a call for the memory of their result."""
+    launches = np.count_nonzero(graph.activities.kind == ActivityKind.LAUNCH)
+    calls = len(allocator_calls(graph))
+    return bool(not launches or calls < MOST * launches)
+
+
+HAS_FUSED_CLASS: Final = Precondition(
+    _has_fused_class, "Adagrad has it for devices in recent versions of PyTorch alone."
+)
+"""The class of the optimizer has fused=True, and the job does not use it yet."""
+HAS_GRAPHS: Final = Precondition(_has_graphs, "CUDA graphs need a device of CUDA or HIP.")
+"""The device replays graphs."""
+IS_NOT_REPLAYED: Final = Precondition(_is_not_replayed)
+"""The work is not in CUDA graphs already."""
+ARE_MANY: Final = Precondition(_are_many)
+"""There are many small pieces of work."""
+HAS_ROOM: Final = Precondition(_has_room)
+"""Memory is not nearly full, so that a job may take more of it."""
+CACHES_MEMORY: Final = Precondition(_caches_memory)
+"""Memory that tensors give back is kept by PyTorch's allocator."""
