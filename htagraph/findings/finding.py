@@ -196,13 +196,13 @@ PREDICTS = JUDGES | {Part.PEERS}
 class Finding(NamedTuple):
     """One kind of conclusion about a job: the file of its name declares all that is known of it.
 
-    `when` is called with the results of a job. The other functions are called with the claims of one sentence: a single
-    claim, or, where `is_list` is set, all claims of the finding.
+    `when` is called with the `Results` of a job, or a `JobPair`. The other functions are called with the claims of one
+    sentence: a single claim, or, where `is_list` is set, all claims of the finding.
     """
 
     name: str
-    when: Callable[[Results], Sequence[Claim]]
-    """Returns the claims that the job's results support; none where they do not."""
+    when: Callable[..., Sequence[Claim]]
+    """Returns the claims that the results of a job, or of two jobs that are compared, support; none otherwise."""
     short: Callable[..., str]
     """Returns the sentence, of a line or two; of a caution the part of a sentence, without capital and point."""
     why: Callable[..., str] = lambda *_: ""

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.step_change import StepChange, step_change
 from htagraph.core.errors import printable
+from htagraph.findings.differences.pair import compared
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import time_text
-from htagraph.findings.verbs.diff import compared
 from htagraph.graph.load import load
 from htagraph.trace.discover import runs_of
 

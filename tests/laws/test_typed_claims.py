@@ -15,8 +15,10 @@ import pytest
 
 import htagraph as hg
 from benchmarks.conclusions_truth.jobs import shrunk, simulated_jobs
+from htagraph.findings.differences.pair import JobPair
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.results import Results
+from htagraph.findings.verbs.diff import DIFFERENCES, OF_EMPTY, OF_INCOMPLETE, OF_OTHER_WORK, claims_of_diff
 from htagraph.findings.verdict import FINDINGS
 from htagraph.simulate import simulate
 from tests.reach import DATASETS, REAL, graph_of, label
@@ -27,11 +29,15 @@ SMALL = [path for path in REAL if path.stat().st_size < 30_000]
 SIMULATED = {name: shrunk(job) for name, job in simulated_jobs(12).items()}
 
 
-def classes_of(module: str) -> list[type[Claim]]:
+ON_TWO_JOBS = tuple(dict.fromkeys((*OF_EMPTY, *OF_INCOMPLETE, *OF_OTHER_WORK, *DIFFERENCES)))
+"""The findings on two jobs."""
+
+
+def classes_of(module: str, folder: str = "htagraph.findings") -> list[type[Claim]]:
     """Return the classes of claims that the file of a finding declares."""
-    values = vars(importlib.import_module(f"htagraph.findings.{module}")).values()
+    values = vars(importlib.import_module(f"{folder}.{module}")).values()
     classes = [value for value in values if inspect.isclass(value) and issubclass(value, Claim)]
-    return [each for each in classes if each.__module__ == f"htagraph.findings.{module}"]
+    return [each for each in classes if each.__module__ == f"{folder}.{module}"]
 
 
 def class_of(finding: Finding) -> type[Claim]:
@@ -81,7 +87,17 @@ def wrong_claims(results: Results) -> list[str]:
 
 def test_a_finding_declares_one_class_of_claims_in_its_file() -> None:
     assert [each.name for each in FINDINGS if len(classes_of(each.name)) > 1] == []
-    assert set(CLASSES) == {Claim, *(kind for each in FINDINGS for kind in classes_of(each.name))}
+    of_two = [kind for each in ON_TWO_JOBS for kind in classes_of(each.name, "htagraph.findings.differences")]
+    assert set(CLASSES) == {Claim, *(kind for each in FINDINGS for kind in classes_of(each.name)), *of_two}
+
+
+def test_claims_on_two_jobs_are_of_their_findings_class() -> None:
+    before, after = (graph_of(path) for path in DATASETS[:2])
+    for pair in (JobPair(hg.diff(before, after)), JobPair(hg.diff(before, before))):
+        for finding, claim in claims_of_diff(pair):
+            (kind,) = classes_of(finding.name, "htagraph.findings.differences") or [Claim]
+            assert type(claim) is kind
+            assert claim.says == finding.name
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)

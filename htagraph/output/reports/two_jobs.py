@@ -15,6 +15,7 @@ from htagraph.analyses.differences.step_change import StepChange, change_of_runs
 from htagraph.core.kinds import CATEGORIES
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.differences.pair import compared
 from htagraph.findings.incomplete import comparison_of
 from htagraph.findings.start_up import start_up_note
 from htagraph.findings.verbs import diff as findings
@@ -111,7 +112,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
     graphs = [part.graph for part in result.parts]
     whole = result.summary()
     change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
-    lost = findings.compared(result.parts).lost
+    lost = compared(result.parts).lost
     untold = [limit for limit in limits if lost and limit.what != STEP_TIME]
     noisy = [limit for limit in limits if limit in untold or _is_noise(limit, result, whole)]
     broken = [

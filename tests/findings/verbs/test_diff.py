@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 import htagraph as hg
-from htagraph.findings.verbs.diff import _in_region, compare_sentences, diff_sentences, too_long
+from htagraph.findings.differences.rest import in_region
+from htagraph.findings.verbs.diff import compare_sentences, diff_sentences, too_long
 from htagraph.graph.dependency_graph import DependencyGraph
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, step
@@ -279,8 +280,8 @@ def test_time_between_operators_beside_communication_may_be_a_wait_and_is_no_wor
 def test_the_largest_change_is_named_with_the_region_that_alone_has_it() -> None:
     """Products in `evaluate` become shorter, each in another way; those of the steps stay as they are."""
     diff = hg.diff(evaluating(4_000), evaluating(1_000))
-    assert " in evaluate" in _in_region("aten::mm", diff)
-    assert _in_region("aten::add", diff) == ""
+    assert " in evaluate" in in_region("aten::mm", diff)
+    assert in_region("aten::add", diff) == ""
 
 
 def evaluating(us: int) -> DependencyGraph:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.findings.verbs.recording_cost import recording_sentence
+from htagraph.findings.differences.pair import JobPair
+from htagraph.findings.differences.recording_cost import RECORDING_COST
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, step
 
 
@@ -36,6 +37,7 @@ def job(events_per_step: int, lasts: float, *, device: bool = False) -> list[Jso
 def test_a_difference_names_what_recording_takes_of_it(
     before: tuple[int, float], after: tuple[int, float], *, device: bool, words: str
 ) -> None:
-    said = recording_sentence(hg.diff(load(job(*before, device=device)), load(job(*after, device=device))))
+    pair = JobPair(hg.diff(load(job(*before, device=device)), load(job(*after, device=device))))
+    said = "".join(map(RECORDING_COST.whole, pair.claims(RECORDING_COST.when)))
     assert words in said
     assert bool(words) == bool(said)
