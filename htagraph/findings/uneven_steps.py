@@ -82,7 +82,7 @@ def step_text(graph: DependencyGraph) -> str:
     Example:
         >>> import htagraph as hg
         >>> step_text(hg.load("data/demo"))
-        '3 steps of 8.70 ms'
+        '3 steps of 8.69 ms'
     """
     cadence = cadence_of(graph)
     spans = graph.step_spans
@@ -106,7 +106,7 @@ def usual_step_text(graph: DependencyGraph) -> str:
     Example:
         >>> import htagraph as hg
         >>> usual_step_text(hg.load("data/demo"))
-        '3 steps of 8.70 ms'
+        '3 steps of 8.69 ms'
     """
     cadence = cadence_of(graph)
     if cadence is None:

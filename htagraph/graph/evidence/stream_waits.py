@@ -484,8 +484,9 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     long = (idle_from < acts.start[work]) & (ready + LIMITS.idle_start_ns < acts.start[work])
     target, since = work[long], ready[long]
     ends = Ends.of(work, acts.end[work])
-    launch = calls.position[np.maximum(acts.cause[target], 0)]
-    site = np.where(acts.cause[target] >= 0, calls.site[launch], np.uint64(0))
+    is_launched = acts.cause[target] >= 0
+    site = np.zeros(len(target), np.uint64)
+    site[is_launched] = calls.site[calls.position[acts.cause[target[is_launched]]]]
     source, sure = _released(ends, acts.start[target], since, window, mixed(site, acts.name[target]))
     first, second = (np.where(acts.cause[each] >= 0, calls.position[acts.cause[each]], -1) for each in (source, target))
     before = (first < 0) | (second < 0) | (first < second)  # was enqueued first, as far as the calls are known
