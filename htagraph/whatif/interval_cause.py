@@ -74,6 +74,10 @@ class IntervalCause(str, Enum):
         "waits that run out may be over as soon as the work that they wait for is done",
         "of the changed job",
     )
+    LAST_PARTS = (
+        "threads that went on may need work that ended beside them, which the recording cannot show",
+        "of the changed job",
+    )
     SLOW_MESSAGES = "messages that nobody waited for may take long", "on a slower network"
     QUICK_MESSAGES = "messages that nobody waited for may take hardly any time", "on a slower network"
     HOSTS_IN_TRANSFERS = "hosts without a free core may take part of transfers", "on a slower network"

@@ -50,6 +50,7 @@ from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, edges_of, of_kind, released
 from htagraph.whatif.first_answers import first_answers, taken
 from htagraph.whatif.interval_cause import IntervalCause
+from htagraph.whatif.last_parts import last_parts
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.meets import meets
 from htagraph.whatif.polls import poll_loops
@@ -152,7 +153,7 @@ def runs_with(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Ru
     ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
     ends[1::2] = graph.awake
     spans = graph.step_spans
-    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers, poll_loops
+    waits = _outside_pauses, _slow_loaders, _ready_answers, _slow_messages, meets, first_answers, poll_loops, last_parts
     kept = np.concatenate((spans.start, spans.end, *(each for of in waits for each in of(graph)[:2])))
     certain = np.where(edges.confidence < UNCERTAIN, NEVER, lag)  # so that no end is left out for what may not exist
     made = runs_of(
@@ -313,6 +314,12 @@ def with_waits_in_turn(state: State, parts_of: Callable[[], ClassParts]) -> Clas
     """Let threads that hand work over wait for it in turn: their queue is as short as the recording allows."""
     done, asks = meets(state.graph)
     return _with_edges(parts_of(), _waits(done, asks, np.zeros(len(done), np.int64))) if len(done) else None
+
+
+def with_all_parts(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let threads that go on need work that ended on threads beside them."""
+    end, begin = last_parts(state.graph)
+    return _with_edges(parts_of(), _waits(end, begin, np.zeros(len(end), np.int64))) if len(end) else None
 
 
 def with_first_answers(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
@@ -571,6 +578,7 @@ DOUBTS: Final[dict[IntervalCause, Doubt]] = {
     IntervalCause.WAITS_IN_TURN: with_waits_in_turn,
     IntervalCause.FIRST_ANSWERS: with_first_answers,
     IntervalCause.POLLS: without_polls,
+    IntervalCause.LAST_PARTS: with_all_parts,
     IntervalCause.SLOW_MESSAGES: with_slow_messages,
     IntervalCause.QUICK_MESSAGES: with_quick_messages,
     IntervalCause.HOSTS_IN_TRANSFERS: with_hosts_in_transfers,

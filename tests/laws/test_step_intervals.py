@@ -20,6 +20,7 @@ from htagraph.queries.replay import predict
 from htagraph.whatif.readings import DOUBTS, under
 from tests.strategies import Json, annotation, jobs, load, op, step
 from tests.whatif.test_first_answers import hedged
+from tests.whatif.test_last_parts import summed
 from tests.whatif.test_meets import queued
 
 ROUNDING = 1e-6
@@ -63,6 +64,7 @@ def holds_every_reading(outcome: hg.Outcome) -> None:
 MADE: list[Callable[[], list[Json]]] = [
     lambda: queued(20_000, 9_000, 1),
     lambda: hedged([45_000], [30_000]),
+    lambda: summed([13_000, 26_000, 45_000, 18_000]),
     lambda: paced(12_000, 30_000, 0),
     lambda: paced(10_000, 30_000, 9_000),
 ]
@@ -79,6 +81,8 @@ def test_every_change_of_made_jobs(made: Callable[[], list[Json]], factor: float
         "backup",
         "rank",
         "train",
+        "long",
+        "combine",
     }
     assert names
     for name in names:
