@@ -436,7 +436,7 @@ def test_more_bytes_than_were_written_are_noticed(path: Path) -> None:
 
 def test_another_format_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved, "_FORMAT", 99)
-    with pytest.raises(HtagraphError, match="has format 1, this release reads format 99"):
+    with pytest.raises(HtagraphError, match="has format 2, this release reads format 99"):
         read_file(path)
 
 
