@@ -47,9 +47,12 @@ def transfer(
 
 
 def host_job(
-    job: Mapping[int, Sequence[Json]], groups: Sequence[Sequence[int]] = (), backend: str = "gloo"
+    job: Mapping[int, Sequence[Json]], groups: Sequence[Sequence[int]] = (), backend: str = "gloo", cores: int = 0
 ) -> DependencyGraph:
-    """Return the graph of a job whose ranks are in some process groups; of one group of all ranks if none are given."""
+    """Return the graph of a job whose ranks are in some process groups; of one group of all ranks if none are given.
+
+    The files say how many cores the ranks may use, unless that is 0.
+    """
     folder = Path(tempfile.mkdtemp(dir=_FOLDER.name))
     everybody = list(groups) or [sorted(job)]
     paths = {}
@@ -63,6 +66,7 @@ def host_job(
         size = max(map(len, everybody))
         info = {"backend": backend, "rank": rank, "world_size": size, "pg_count": len(config), "pg_config": config}
         header = {"schemaVersion": 1, "distributedInfo": info, "host_name": "one", "baseTimeNanoseconds": BASE_NS}
+        header |= {"htagraph_profile": {"cores": list(range(cores))}} if cores else {}
         paths[rank] = folder / f"rank-{rank}.json"
         paths[rank].write_text(json.dumps({**header, "traceEvents": list(events)}), encoding="utf-8")
     return hg.load(paths)

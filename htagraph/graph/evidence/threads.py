@@ -28,6 +28,7 @@ from htagraph.graph.accept import Ends, Odds, as_own_work, behind_ends, confiden
 from htagraph.graph.activities import Activities, lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.evidence.recordings import cores_of_ranks
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
@@ -276,7 +277,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = made.take(name == each)
         odds = behind_ends(of_name, start, idle, LIMITS.turn_ns)
-        sure = confidence(_unless_full(job, of_name, start, odds) if takes.of_ranks else odds)
+        sure = confidence(_unless_full(job, takes, of_name, start, idle, odds) if takes.of_ranks else odds)
         if sure:
             woken = np.flatnonzero(odds[-1])
             by = of_name.last(start[woken])
@@ -289,13 +290,34 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | N
     return link._replace(sure=max(other.sure for count, _, other in found if count == most))
 
 
-def _unless_full(job: RecordedJob, ends: Ends, start: Array, odds: Odds) -> Odds:
-    """Return the odds of starts behind some ends; 1 where an end gave a core away and any thread may have taken it."""
+def _unless_full(job: RecordedJob, takes: _Takes, ends: Ends, start: Array, idle: Array, odds: Odds) -> Odds:
+    """Return the odds of starts behind some ends where an end gave a core away and any thread may have taken the core.
+
+    A thread that is ready has a core after a slice of the host's time for each other thread per core, whatever runs: by
+    chance, it became ready at most so long before one of the ends. Where that is certain, a start tells nothing.
+
+    Args:
+        job: the job.
+        takes: the operators of the threads that share the cores.
+        ends: the ends, the last one before each start.
+        start: when each thread went on, ns.
+        idle: how long the thread had been idle by then, ns.
+        odds: the odds of the starts if there are cores for all.
+    """
+    cores = cores_of_ranks(job.traces, job.traces)
+    if cores is None:
+        return odds
     from htagraph.graph.evidence.full_hosts import were_full  # few files say how many cores there are
 
     last = np.maximum(ends.last(start), 0)
     rank = job.activities.rank[ends.row[last]]
-    return np.where(were_full(job, rank, ends.time[last]), 1.0, odds)
+    is_full = were_full(job, rank, ends.time[last])
+    others_per_core = -(-len(takes.threads) // cores) - 1
+    ready_ns = max(1, others_per_core) * LIMITS.slice_ns
+    around = np.minimum(idle, LIMITS.few * ready_ns)
+    chance = ends.before(ready_ns).chance(start - around, start + around, ready_ns, ready_ns)
+    of_full = np.where(chance < 1, np.minimum(odds, 1 / chance), 1.0)
+    return np.where(is_full, of_full, odds)
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
