@@ -88,6 +88,6 @@ def test_the_schema_accepts_what_is_printed_and_units_are_in_it(run: Any) -> Non
         jsonschema.validate(envelope, schema)
     rows = json_schema("plan")["$defs"]["PlanOpportunitiesRow"]["properties"]
     assert rows["gain_us"]["description"] == "µs"
-    envelope["results"]["plan"][0]["gain_us"] = "long"
+    envelope["results"]["opportunities"][0]["gain_us"] = "long"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(envelope, json_schema("plan"))

@@ -97,11 +97,15 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
 ) -> None:
     said = results("critical-path", simulated(regime))["conclusions"]
     assert said[1].startswith(f"Bound by {bound}")
+    if regime == "gpu_bound":  # its kernels multiply in low precision already: no command makes them faster
+        assert "(htagraph roofline)" in said[-1]
+        return
     line = shlex.split(said[-1].partition(": htagraph ")[2])
     (prediction,) = results(*line)["prediction"]
     saved_us = prediction["baseline_step_us"] - prediction["predicted_step_us"]
-    assert saved_us > 0
-    assert f" {time_text(saved_us)} " in said[-1]
+    gain_us = results("plan", simulated(regime))["first"]["gain_us"]
+    assert 0 < gain_us["low"] <= saved_us <= gain_us["high"]
+    assert time_text(gain_us["high"]) in said[-1] or f" {time_text(saved_us)} " in said[-1]
 
 
 @pytest.mark.slow
