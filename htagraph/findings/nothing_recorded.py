@@ -9,8 +9,9 @@ __all__ = ["NOTHING_RECORDED"]
 
 
 def _when(results: Results) -> list[Claim]:
-    takes_time = len(results.busy) and results.graph.activities.duration.any()
-    return [] if takes_time else [Claim("nothing_recorded", "", float(len(results.busy)), "count")]
+    activities = results.graph.activities
+    takes_time = len(results.busy) and activities.duration.any()
+    return [] if takes_time else [Claim("nothing_recorded", "", float(len(activities)), "count")]
 
 
 def _short(claim: Claim) -> str:

@@ -22,7 +22,6 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "_RARE",
     "Ends",
     "Odds",
     "after_idle",

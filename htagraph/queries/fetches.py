@@ -116,7 +116,7 @@ def _selected(graph: DependencyGraph, criteria: Mapping[str, Any], waits: str) -
     Raises:
         SelectionError: a criterion is another one, or a rank or step is not in the graph.
     """
-    unknown = sorted(set(criteria) - {"rank", "step", "name", "op"})
+    unknown = sorted(set(criteria) - {"rank", "step"})
     if unknown:
         msg = f"{unknown[0]}=: {waits} are selected by rank and step only"
         raise SelectionError(msg)

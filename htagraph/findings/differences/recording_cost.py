@@ -34,6 +34,8 @@ class RecordingCostClaim(Claim):
     """The span that has them: ``step``, or ``job`` for a rank of a whole job."""
     is_smaller: bool
     """Whether the difference is smaller without a profiler."""
+    is_reversed: bool = False
+    """Whether recording takes longer than the whole difference, which may then be the other way round."""
 
 
 def _when(pair: JobPair) -> list[RecordingCostClaim]:
@@ -62,16 +64,20 @@ def _when(pair: JobPair) -> list[RecordingCostClaim]:
             events=abs(more_events),
             span=diff.unit,
             is_smaller=more_events * shorter_us > 0,
+            is_reversed=more_events * shorter_us > 0 and cost_us > abs(shorter_us),
         )
     ]
 
 
 def _short(claim: RecordingCostClaim) -> str:
+    """Return the caution, with the time of recording."""
+    difference = "is smaller" if claim.is_smaller else "is larger"
+    if claim.is_reversed:
+        difference = "may be the other way round"
     events = f"{claim.events:,.0f} more events of host code {'per step' if claim.span == 'step' else 'per rank'}"
     return (
         f"Caution: the job {claim.side} has {events}, and recording takes about {time_text(_EVENT_US)} for each event, "
-        f"{time_text(claim.figure)} in all: without a profiler, the difference is "
-        f"{'smaller' if claim.is_smaller else 'larger'}."
+        f"{time_text(claim.figure)} in all: without a profiler, the difference {difference}."
     )
 
 

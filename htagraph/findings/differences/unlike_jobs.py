@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
@@ -38,7 +38,8 @@ class UnlikeJobsClaim(Claim):
 def _when(pair: ComparedJobs) -> list[UnlikeJobsClaim]:
     before, after = map(_job, pair.parts)
     claim = UnlikeJobsClaim("unlike_jobs", "jobs", 0, "count", before=before, after=after)
-    return [claim] if _facts(claim) else []
+    facts = _facts(claim)
+    return [replace(claim, figure=len(facts))] if facts else []
 
 
 def _job(compared: ComparedPart) -> JobSetup:

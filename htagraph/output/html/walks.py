@@ -75,8 +75,8 @@ def walks_of(
     sentences = []
     if len(kept) < len(listed):
         sentences.append(
-            f"{len(listed) - len(kept):,} dependencies of activities away from the critical path are not on this page. "
-            "They count in every number; htagraph serve lists the dependencies of any activity."
+            f"{len(listed) - len(kept):,} dependencies, first of activities away from the critical path, are not on "
+            "this page. They count in every number; htagraph serve lists the dependencies of any activity."
         )
     header = {
         "edgeKinds": [kind.label for kind in EdgeKind],

@@ -236,7 +236,7 @@ def time_before_steps(graph: DependencyGraph, window: tuple[int, int]) -> str:
     first_ns, last_ns = window
     first_step_ns = int(graph.time[graph.step_spans.start].min())
     before_ns = min(first_step_ns, last_ns) - first_ns
-    if before_ns < MIN_SHARE * (last_ns - first_ns):
+    if before_ns <= MIN_SHARE * (last_ns - first_ns):
         return ""
     return f"of the whole recording, {share_text(100 * before_ns / (last_ns - first_ns))} of it before the first step"
 

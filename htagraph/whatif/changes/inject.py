@@ -25,7 +25,7 @@ def inject(
         factor: the factor of the durations; at least 0.
         kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its data
             loader.
-        **criteria: ``name=``, ``op=``, ``step=``: only some of these activities.
+        **criteria: ``name=``, ``op=``, ``step=``: only some of these activities; a loader by ``step=`` alone.
 
     Raises:
         SelectionError: the rank is absent or has nothing of the kind, or the factor is negative or not finite.

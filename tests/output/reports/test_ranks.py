@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +86,17 @@ def test_nothing_worth_the_work_is_said_so(tmp_path: Path, results: Results) -> 
     path = tmp_path / "rank-0.json"
     path.write_text('{"traceEvents": []}')
     assert results("plan", str(path))["conclusions"][0] == "No change that is known would gain 2 %."
+
+
+def test_a_job_in_which_all_happens_at_one_moment_has_no_share_before_the_steps(
+    tmp_path: Path, results: Results
+) -> None:
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#4", "pid": 1, "tid": 1, "ts": 5, "dur": 0}
+    work = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 0}
+    path = tmp_path / "rank-0.json"
+    path.write_text(json.dumps({"traceEvents": [step, work]}))
+    assert results("plan", str(path))["conclusions"][0] == "No change that is known would gain 2 %."
+    assert "All durations are 0" in json.dumps(results("summary", str(path))["head"])
 
 
 @pytest.mark.slow

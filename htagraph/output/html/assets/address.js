@@ -29,7 +29,8 @@ export function wantedBy(hash, { rows, lanes }) {
   const pins = (words.get("pin") ?? "").split(".").filter((each) => /^\d+$/.test(each)).map(Number);
   return {
     key: words.get("on"), from: number("from"), to: number("to"), down: number("down"), activity: number("event"),
-    exact: words.has("view"), pins: pins.filter((pin) => pin < lanes.length), hasPins: words.has("pin"),
+    exact: words.has("view") && number("from") !== null && number("to") !== null,
+    pins: [...new Set(pins)].filter((pin) => pin < lanes.length),
     order: words.get("order") === "busy" ? "busy" : "rank", area: areaOf(words.get("area"), rows.length),
   };
 }
@@ -37,10 +38,11 @@ export function wantedBy(hash, { rows, lanes }) {
 function areaOf(text, rowCount) {
   const [from, to, ranges] = (text ?? "").split(".");
   if (!ranges || !/^-?\d+$/.test(from) || !/^-?\d+$/.test(to)) return null;
-  const rows = [];
+  const rows = new Set();
   for (const range of ranges.split("_")) {
     const [first, last] = range.split("-").map(Number);
-    for (let row = first; row <= Math.min(last, rowCount - 1); row++) rows.push(row);
+    for (let row = first; row <= Math.min(last, rowCount - 1); row++) rows.add(row);
   }
-  return rows.length ? { from: Number(from), to: Number(to), rows } : null;
+  const isSpan = Number(from) < Number(to) && rows.size > 0;
+  return isSpan ? { from: Number(from), to: Number(to), rows: [...rows] } : null;
 }

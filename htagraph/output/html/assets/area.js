@@ -43,6 +43,7 @@ export function fillArea(panel, state) {
 
 /** Return a list of the longest collectives in an area, which lead to their first member. */
 function collectiveList({ model, area, key }) {
+  if (!model.activity) return null; // the numbers of activities come last
   const items = collectivesIn(model, area.from, area.to, MOST_COLLECTIVES).map((number) => {
     const { slice, first, from, until } = model.members;
     const link = made("a", model.collectives[number]);

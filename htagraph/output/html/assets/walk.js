@@ -62,8 +62,9 @@ export function waitsOf(model, moment) {
   const { first, from, kind, lag, decided, late } = model.walks;
   const found = [];
   const add = (at, inner, binding, through) => {
-    for (let i = first[at]; i < first[at + 1] && found.length < MOST_MET; i++) {
+    for (let i = first[at]; i < first[at + 1]; i++) {
       const binds = binding && decided[at] === FIRST_LISTED + i - first[at];
+      if (found.length >= MOST_MET && !binds) continue; // the one that decided is always listed
       const whole = inner + lag[i];
       const own = from[i] >> 1 === moment >> 1;
       if (from[i] >> 1 >= model.count) met(from[i], whole, binds, through ?? kind[i]);
