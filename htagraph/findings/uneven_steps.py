@@ -82,7 +82,7 @@ def step_text(graph: DependencyGraph) -> str:
     Example:
         >>> import htagraph as hg
         >>> step_text(hg.load("data/demo"))
-        '3 steps of 8.69 ms'
+        '3 steps of 8.70 ms'
     """
     cadence = cadence_of(graph)
     spans = graph.step_spans
@@ -95,7 +95,7 @@ def step_text(graph: DependencyGraph) -> str:
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
     count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
     behind = _behind_earlier_work(graph, cadence, usual)
-    return f"{count} of {_average(cadence, _told_ns(graph, cadence, usual))}{without}{behind}"
+    return f"{count} of {_average(cadence, usual)}{without}{behind}"
 
 
 def usual_step_text(graph: DependencyGraph) -> str:
@@ -106,7 +106,7 @@ def usual_step_text(graph: DependencyGraph) -> str:
     Example:
         >>> import htagraph as hg
         >>> usual_step_text(hg.load("data/demo"))
-        '3 steps of 8.69 ms'
+        '3 steps of 8.70 ms'
     """
     cadence = cadence_of(graph)
     if cadence is None:
@@ -115,18 +115,12 @@ def usual_step_text(graph: DependencyGraph) -> str:
     other = _is_other(graph, cadence, usual)
     every = np.bincount(graph.step_spans.rank)
     count = int(np.bincount(graph.step_spans.rank[~other]).max())
-    time = time_text(_told_ns(graph, cadence, usual) / 1000)
+    time = time_text(usual / 1000)
     others = int(every.max()) - count
     if others >= SEVERAL and others > LARGE_SHARE * int(every.max()):  # a part of the job, not odd ones
         return f"{count} of {plural(int(every.max()), 'step')}, of {time}"
     is_usual = "usual " if other.any() and count > 1 else ""
     return f"{plural(count, f'{is_usual}step')} of {time}"
-
-
-def _told_ns(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> float:
-    """Return the mean time of the steps that are counted in words, ns: also of a step at the edge of the recording."""
-    told = _like_regular_steps(graph, cadence, usual_ns) & ~np.isnan(cadence.lengths)
-    return float(cadence.lengths[told].mean()) if told.sum() > 1 else usual_ns
 
 
 def _is_other(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:

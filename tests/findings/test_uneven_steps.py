@@ -13,7 +13,6 @@ from htagraph.findings.uneven_steps import (
     step_text,
     usual_step_text,
 )
-from tests.reach import DATA, graph_of, raw_events
 from tests.strategies import OTHER, Json, annotation, load, op, step
 
 
@@ -61,18 +60,6 @@ def test_the_figure_of_a_step_says_of_which_steps_it_is() -> None:
 def test_steps_that_recur_are_no_usual_ones_alone() -> None:
     assert usual_step_text(load(steps_of(*(100, 300) * 5))) == "5 of 10 steps, of 100.0 µs"
     assert usual_step_text(load(steps_of(100, 102, 98, 350))) == "3 usual steps of 100.0 µs"
-
-
-@pytest.mark.parametrize("job", ["after", "before", "compiled", "generate", "train"])
-def test_the_time_of_a_step_is_the_mean_of_its_annotations(job: str) -> None:
-    events = raw_events(DATA / "gpu_demo" / job / "rank-0.json.gz")
-    marks = [
-        event["dur"]
-        for event in events
-        if event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#")
-    ]
-    said = float(usual_step_text(graph_of(DATA / "gpu_demo" / job)).split()[-2])
-    assert said == pytest.approx(sum(marks) / len(marks) / 1000, rel=0.01)
 
 
 def steps_of(*lengths: int) -> list[Json]:

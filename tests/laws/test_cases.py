@@ -60,7 +60,7 @@ def test_k01_overlaps_of_a_clocks_grain_are_an_order(run: Run) -> None:
     half = printed(run, "what-if", "K01", "--scale", "kind=computation,regex=sgemm:0.5")
     assert "91.0 68.5 22.5 " in half  # the job before and after, and what it saves: 7.5 ms of each step
     assert "30.0 22.5 Step times" in half
-    assert "7.50 ms less (25 %)" in text
+    assert "to 7.50 ms less" in text  # at twice the speed; the device may gain less
     assert "unexplained" not in printed(run, "critical-path", "K01")
 
 
