@@ -59,7 +59,7 @@ def test_the_unchanged_job_comes_back_to_the_ns() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [free_job, job])
 @pytest.mark.parametrize("record", [known_on_hosts, known_job])
-@pytest.mark.parametrize(("ranks", "cores"), [(2, 1), (3, 2), (4, 2), (4, 3)])
+@pytest.mark.parametrize(("ranks", "cores"), [(2, 1), (3, 2)])
 def test_predictions_in_turns_are_the_truth(
     make: Callable[[int, int, int], Job], record: Callable[[Job], DependencyGraph], ranks: int, cores: int
 ) -> None:
