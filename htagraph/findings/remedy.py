@@ -456,6 +456,8 @@ def _when(results: Results) -> list[RemedyClaim]:
             continue
         found_in = results.graph if find is _allocator else results.warm_graph  # who starts flushes nothing
         for text, changes, rows in find(found_in):
+            if not len(rows):  # no time to save
+                continue
             checks = checks_of(way.needs, found_in, rows)
             if checks is None:
                 continue

@@ -484,11 +484,19 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     long = (idle_from < acts.start[work]) & (ready + LIMITS.idle_start_ns < acts.start[work])
     target, since = work[long], ready[long]
     ends = Ends.of(work, acts.end[work])
-    is_launched = acts.cause[target] >= 0
+    launch = _launch_positions(calls, target)
     site = np.zeros(len(target), np.uint64)
-    site[is_launched] = calls.site[calls.position[acts.cause[target[is_launched]]]]
+    site[launch >= 0] = calls.site[launch[launch >= 0]]
     source, sure = _released(ends, acts.start[target], since, window, mixed(site, acts.name[target]))
-    first, second = (np.where(acts.cause[each] >= 0, calls.position[acts.cause[each]], -1) for each in (source, target))
-    before = (first < 0) | (second < 0) | (first < second)  # was enqueued first, as far as the calls are known
+    first = _launch_positions(calls, source)
+    before = (first < 0) | (launch < 0) | (first < launch)  # was enqueued first, as far as the calls are known
     waits = (sure > 0) & (acts.lane[source] != acts.lane[target]) & before
     return source[waits], target[waits], sure[waits]
+
+
+def _launch_positions(calls: Calls, work: Array) -> Array:
+    """Return the position of the call that launched each work of a device; -1 where no call is recorded."""
+    cause = calls.job.activities.cause[work]
+    launch = np.full(len(work), -1, np.int64)
+    launch[cause >= 0] = calls.position[cause[cause >= 0]]
+    return launch
