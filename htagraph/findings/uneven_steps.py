@@ -113,12 +113,12 @@ def usual_step_text(graph: DependencyGraph) -> str:
         return ""
     usual = usual_step_ns(graph, graph.time)
     other = _is_other(graph, cadence, usual)
-    every = np.bincount(graph.step_spans.rank)
+    recorded = int(np.bincount(graph.step_spans.rank).max())
     count = int(np.bincount(graph.step_spans.rank[~other]).max())
     time = time_text(usual / 1000)
-    others = int(every.max()) - count
-    if others >= SEVERAL and others > LARGE_SHARE * int(every.max()):  # a part of the job, not odd ones
-        return f"{count} of {plural(int(every.max()), 'step')}, of {time}"
+    odd_count = recorded - count
+    if odd_count >= SEVERAL and odd_count > LARGE_SHARE * recorded:  # a part of the job, not odd steps
+        return f"{count} of {plural(recorded, 'step')}, of {time}"
     is_usual = "usual " if other.any() and count > 1 else ""
     return f"{plural(count, f'{is_usual}step')} of {time}"
 

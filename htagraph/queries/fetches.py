@@ -98,7 +98,7 @@ def fetch_time(state: State) -> OwnTime:
     for select in (loader_time, outside_time):
         try:
             time = select(state, {})
-        except SelectionError:
+        except SelectionError:  # the job has no waits of this kind
             continue
         edges = np.union1d(edges, time.edges)
         gaps = np.union1d(gaps, time.gaps)
