@@ -123,9 +123,9 @@ def _usual_delays(job: RecordedJob, edges: Edges, allowed: Ints) -> Ints:
     moment = job.moment(edges.source[in_order])
     binds = moment + pause == allowed[target]
     usual = np.maximum(LIMITS.resolution_ns, pause[binds])
-    delays = np.full(len(allowed), LIMITS.queued_ns)
+    delays = np.full(len(allowed), LIMITS.long_pause_ns)
     delays[target[binds]] = np.minimum(
-        LIMITS.queued_ns,
+        LIMITS.long_pause_ns,
         LIMITS.times_usual * usual,
     )
     return delays

@@ -170,4 +170,4 @@ def _pauses(job: RecordedJob, lane: Ints, work: Ints) -> Ints:
     first_inside = work[np.minimum(np.searchsorted(acts.start[work], begin), len(work) - 1)]
     is_filled = (acts.start[first_inside] >= begin) & (acts.end[first_inside] <= end) & (acts.start[first_inside] < end)
     pause = end - begin
-    return np.asarray(pause[queued & ~is_filled & (pause >= 0) & (pause < LIMITS.queued_ns)])
+    return np.asarray(pause[queued & ~is_filled & (pause >= 0) & (pause < LIMITS.long_pause_ns)])
