@@ -19,13 +19,16 @@ MAX_BYTES: Final = 24_000
 """Bytes of an answer. Chosen: about 8,000 tokens, which leaves a model room for several answers. Doubled, fewer tables
 are cut, and fewer questions fit."""
 _MAX_LETTERS: Final = 240
-"""Letters of a text; longer ones lose their middle. Chosen: kernel names of templates keep both ends. Doubled, tables
+"""Letters of a name in a table; longer ones lose their middle. Sentences stay whole. Chosen: kernel names of templates keep both ends. Doubled, tables
 of such names are cut to half as many rows."""
 _MIN_LETTERS: Final = 40
 """Letters to which texts are cut if an answer is too large without any row. Chosen. Doubled, answers with hundreds of
 texts may exceed `MAX_BYTES`."""
 _MAX_LIST: Final = 50
 """Sentences or values of a list. Chosen: no command says as many. Doubled, nothing changes for sound traces."""
+
+_SENTENCES: Final = ("text",)
+"""Columns of tables that hold sentences."""
 
 _Json: TypeAlias = dict[str, Any]
 
@@ -53,7 +56,8 @@ class Window:
 def bounded(envelope: _Json, window: Window) -> str:
     """Return an envelope as JSON in one line of at most `MAX_BYTES` bytes; ``cut`` names what was left out.
 
-    Texts lose control characters and, where they are long, their middle.
+    Texts lose control characters. Long names in tables lose their middle; sentences do only if an answer of nothing else
+    is too large.
 
     Example:
         >>> many = {"results": {"kernels": [{"name": "a"}] * 30}}
@@ -99,10 +103,11 @@ def _refuse(window: Window, tables: dict[str, list[_Json]]) -> None:
 def _windowed(envelope: _Json, window: Window, shown_rows: dict[str, int], letters: int) -> _Json:
     """Return an envelope with only so many rows of each table, and what that left out."""
     cut: list[_Json] = []
+    of_sentence = _letters_of_sentences(letters)
 
     def part(name: str, value: Any) -> Any:  # noqa: ANN401 - any value of an envelope
         if name not in shown_rows:
-            return _clean(value, letters)
+            return _clean(value, of_sentence)
         end = min(window.offset + shown_rows[name], len(value))
         if end < len(value):
             certain = "at least " if len(value) == window.asked else ""  # no more were computed
@@ -116,14 +121,21 @@ def _windowed(envelope: _Json, window: Window, shown_rows: dict[str, int], lette
         results = {window.table: results[window.table]} if window.table in results else {}
     beside = [name for name in _BESIDE if name in envelope and window.table in ("", name)]
     others = [name for name in envelope if name not in (*_BESIDE, "results")]
-    head = {name: _clean(envelope[name], letters) for name in others}
+    head = {name: _clean(envelope[name], of_sentence) for name in others}
     shown_results = {name: part(name, value) for name, value in results.items()}
     read = {name: part(name, envelope[name]) for name in beside}
     return head | {"results": shown_results} | read | {"cut": cut}
 
 
 def _clean_rows(rows: list[_Json], window: Window, count: int, letters: int) -> list[_Json]:
-    return [_clean(row, letters) for row in rows[window.offset : window.offset + count]]
+    limits = dict.fromkeys(_SENTENCES, _letters_of_sentences(letters))
+    part = rows[window.offset : window.offset + count]
+    return [{name: _clean(row[name], limits.get(name, letters)) for name in row} for row in part]
+
+
+def _letters_of_sentences(letters: int) -> int:
+    """Return how many letters a sentence may have where names have so many: all, unless names had to be cut further."""
+    return MAX_BYTES if letters == _MAX_LETTERS else letters
 
 
 def _clean(value: Any, letters: int) -> Any:  # noqa: ANN401 - any value of an envelope

@@ -58,6 +58,14 @@ def test_an_answer_is_sound_json_of_bounded_size_without_control_characters(
     json.loads(text)
 
 
+def test_sentences_are_whole_and_long_names_lose_their_middle() -> None:
+    sentence = "Rank 2 waits. " * 40
+    found = answer(changes=[{"change": "n" * 500, "text": sentence}], verdict=[sentence])["results"]
+    assert found["verdict"] == [sentence]
+    assert found["changes"][0]["text"] == sentence
+    assert len(found["changes"][0]["change"]) < 500
+
+
 def test_long_names_and_wide_tables_fit() -> None:
     wide = [{f"c{i}": "µ" * 10_000 for i in range(20)}] * 200
     text = bounded({"results": {"a": wide, "b": wide, "said": ["µ" * 10_000] * 30}}, Window(rows=200))
