@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: `python docs/drawings.py` writes docs/img/*.svg.
 
 Those of concepts.md show one small job, which the page builds and tests/test_docs.py compares with `BARS` and `EDGES`.
-The picture of the README is a step of data/demo.
+The picture of the start page is a step of data/demo; `page_picture.py` makes that of the README.
 """
 
 from __future__ import annotations
