@@ -20,13 +20,14 @@ from htagraph.queries.start_up import start_up_by_rank, trials_of
 __all__ = ["NOTES", "START_UP", "StartUpClaim", "start_up_note", "start_up_text"]
 
 _ADVICE = "record after a warm-up"
+_AWAITED = "ranks wait for it, too"
 NOTES = {
     "idle": "it is part of the idle times above",
-    "stragglers": "ranks wait for it, too",
+    "stragglers": _AWAITED,
     "what-if": "it is part of the time of the whole job",
     "plan": "it is left out",
     "diff": "it is part of the compared times",
-    "collectives": "ranks wait for it, too",
+    "collectives": _AWAITED,
     "launches": "it is part of the times of calls above",
     "phases": "it is part of the times above",
     "kernels": "kernels that tuning only tries out are part of the times above",
@@ -58,14 +59,23 @@ def start_up_text(graph: DependencyGraph) -> str:
     return f"{time_text(of_ranks[rank] / 1000)}{ranks} ({and_list(listed)})"
 
 
-def start_up_note(graph: DependencyGraph, command: str) -> list[str]:
-    """Return the sentence that names start-up in the report of a command; none without start-up."""
+def start_up_note(graph: DependencyGraph, command: str, *, has_times: bool = True) -> list[str]:
+    """Return the sentence that names start-up in the report of a command; none without start-up.
+
+    Args:
+        graph: the job.
+        command: the command.
+        has_times: whether the report has any times of which start-up may be a part.
+    """
     text = start_up_text(graph)
     if not text or command not in NOTES:
         return []
     if command == "kernels" and not len(trials_of(graph)):
         return []
-    return [f"Start-up takes {text}; {NOTES[command]}: {_ADVICE}."]
+    note = NOTES[command]
+    is_so = len(graph.ranks) > 1 if note == _AWAITED else has_times
+    treated = f"; {note}" if is_so else ""
+    return [f"Start-up takes {text}{treated}: {_ADVICE}."]
 
 
 def _causes(graph: DependencyGraph, rank: int) -> list[tuple[str, float]]:
@@ -102,8 +112,6 @@ class StartUpClaim(Claim):
     """How long it takes on that rank, µs."""
     path_us: float
     """The length of the critical path, µs."""
-    has_several_steps: bool = False
-    """Whether the job has several steps."""
 
 
 def _when(results: Results) -> list[StartUpClaim]:
@@ -132,7 +140,6 @@ def _when(results: Results) -> list[StartUpClaim]:
         mostly=_causes(graph, next(iter(of_ranks)))[0][0],
         longest_us=next(iter(of_ranks.values())) / 1000,
         path_us=path_ns / 1000,
-        has_several_steps=len(graph.steps) > 1,
     )
     return [claim]
 
@@ -158,8 +165,7 @@ def _why(claim: StartUpClaim) -> str:
 def _recommended(claim: StartUpClaim) -> str:
     if claim.figure <= 100 * MOST:
         return "Record after a warm-up, to see the steady job."
-    subject = "The recording holds the first iteration" if claim.has_several_steps else "This is the first iteration"
-    return f"{subject}, {share_text(claim.figure)} of its time is start-up: {_ADVICE}."
+    return f"{share_text(claim.figure)} of the recording is the start of its process: {_ADVICE}."
 
 
 START_UP = Finding(

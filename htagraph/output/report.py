@@ -170,7 +170,8 @@ def report_on(
         answer = [sentence for sentence in sentences[:1] if sentence not in notes]
         others_said = [sentence for sentence in sentences[1:] if sentence not in notes]
         begin = [*notes, *answer] if contents.concludes else [*answer, *notes]  # what predicts depends on the notes
-        said = [*begin, *others_said, *start_up_note(graph, command)]
+        has_times = any(len(table) for table in tables.values())
+        said = [*begin, *others_said, *start_up_note(graph, command, has_times=has_times)]
     said += cut_note(graph) if Part.DEVICE in needed else []
     said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)

@@ -52,8 +52,7 @@ def test_a_first_iteration_is_told_first_with_its_parts() -> None:
     assert "cudaFree 12.0 ms" in words
     assert summary.changes.first is not None
     first = summary.changes.first.text
-    assert first.startswith("This is the first iteration, ")
-    assert first.endswith(" % of its time is start-up: record after a warm-up.")
+    assert first.endswith(" % of the recording is the start of its process: record after a warm-up.")
     assert not [each for each in claims if each.says == "remedy"]
 
 
@@ -66,6 +65,9 @@ def test_every_report_names_the_same_start_up() -> None:
     for command in NOTES.keys() - {"kernels"}:
         (note,) = start_up_note(graph, command)
         assert text in note
+        assert "ranks wait for it" not in note, "there is one rank"
+        (bare,) = start_up_note(graph, command, has_times=False)
+        assert "above" not in bare, "nothing is above"
     assert start_up_note(load([op("aten::mm", 0, 10)]), "idle") == []
 
 
