@@ -38,7 +38,7 @@ __all__ = [
     "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
     "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_optimizer", "is_poll",
     "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
-    "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
+    "is_triton_kernel", "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
     "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
     "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
@@ -311,6 +311,7 @@ is_tuning = _named(
     r"^autotune\b|select_algorithm_autotune|\bcudnnFind\w*Algorithm",
     "an operator, annotation, call or Python frame that runs kernels only to choose the fastest",
 )
+is_warm_up = _named(r"(?<![a-z])warm[-_ ]?up", "a region in which a job warms up")
 is_timing = _named(
     r"^(cu|cuda|hip)EventElapsedTime", "a call that asks how much time of a device passed between two events"
 )

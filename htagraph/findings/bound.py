@@ -316,7 +316,7 @@ def _short(claim: BoundClaim) -> str:
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
     others = [f"{_called(claim, category)} {share:.0f} %" for category, share in shares]
     word = "host time" if is_unrecorded(claim) else _called(claim, claim.about)
-    text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
+    text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of {_path(claim)}{_rank_in_short(claim)}"
     if is_unrecorded(claim):
         share = share_text(claim.unrecorded_percent)
         text += f", {share} without any event, so what ran then is not known"
@@ -352,12 +352,9 @@ def _why(claim: BoundClaim) -> str:
         where = f", on rank {rank}" if percent >= 100 - MIN_PERCENT else ""
     kernel = claim.first_kernel
     largest = f"; the largest kernel is {in_short(kernel.name)}" if kernel else ""
-    start = "Bound"
-    if claim.is_started:
-        start = "Apart from start-up, bound"
-    elif claim.late and not claim.has_several_ranks:
-        start = "Apart from earlier work, bound"
-    return f"{start} by {word}: {share_text(claim.figure)} of the critical path{where}{largest}."
+    apart = _apart(claim)
+    start = f"{apart}, bound" if apart else "Bound"
+    return f"{start} by {word}: {share_text(claim.figure)} of {_path(claim)}{where}{largest}."
 
 
 def _larger(claim: BoundClaim, category: str, share: float) -> str:
@@ -373,7 +370,21 @@ def _where(claim: BoundClaim) -> str:
     """Return the start of the sentence: about what it is, where that is not the whole recording."""
     if claim.usual:
         return f"{steps_text(claim.usual)}, b"
-    return "Apart from start-up, b" if claim.is_started else "B"
+    apart = _apart(claim)
+    return f"{apart}, b" if apart else "B"
+
+
+def _apart(claim: BoundClaim) -> str:
+    """Return what shares of the path leave out, as the start of a sentence; empty where they leave out nothing."""
+    if claim.is_started:
+        return "Apart from start-up"
+    return "Apart from earlier work" if claim.late and not claim.has_several_ranks else ""
+
+
+def _path(claim: BoundClaim) -> str:
+    """Return what shares are of, in words: a table of categories beside them is of the whole path."""
+    is_part = not claim.usual and _apart(claim)
+    return "the rest of the critical path" if is_part else "the critical path"
 
 
 def is_unrecorded(claim: Claim) -> bool:
@@ -390,7 +401,8 @@ def _advice(claim: BoundClaim) -> str:
         return f"Make what {claim.source or 'the job'} waits for faster, or ask for it earlier."
     if claim.about == "computation":
         kernel = claim.first_kernel
-        text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path. " if kernel else ""
+        path = "this rest" if _path(claim) != "the critical path" else "the path"
+        text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}. " if kernel else ""
         if kernel and kernel.is_tuned:
             return (
                 f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already. See "

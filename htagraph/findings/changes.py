@@ -24,6 +24,7 @@ from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
+from htagraph.findings.open_step import OpenStepClaim
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.verdict import Sentence, claims_of, stated
@@ -44,7 +45,11 @@ TABLE: Final = Table(
     Col("low_us", doc="lower end of the 90 % interval of the gain, by replay", heading="at least_us"),
     Col("gain_us", doc="how much shorter a usual step is, or the job where it has no usual steps"),
     Col("high_us", doc="upper end of the interval", heading="at most_us"),
-    Col("gain_percent", doc="gain as a share of a usual step, or of the job"),
+    Col(
+        "gain_percent",
+        doc="gain as a share of a usual step, or of the job without its start-up; NaN for start-up, which is no part "
+        "of that",
+    ),
     Col("scope", "str", '``"step"`` or ``"job"``: the unit of the gain'),
     Col(
         "is_known",
@@ -79,6 +84,13 @@ class ProposedChange:
     def is_known(self) -> bool:
         """Whether a way to do it is known; else code would have to be written twice as fast."""
         return bool(self.action) and not (self.finding == BOUND.name and self.change is None)
+
+    @property
+    def percent(self) -> float:
+        """The gain as a share of what the gains of all changes are shares of, percent; NaN for start-up."""
+        if self.gain is None or self.finding == START_UP.name:
+            return float("nan")
+        return self.gain.percent
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -162,7 +174,7 @@ class ProposedChanges:
                 "low_us": per_step(row.gain.low_us, row.gain.steps),
                 "gain_us": row.gain.per_step_us,
                 "high_us": per_step(row.gain.high_us, row.gain.steps),
-                "gain_percent": row.gain.percent,
+                "gain_percent": row.percent,
                 "scope": row.gain.scope,
                 "is_known": row.is_known,
                 "action": row.action,
@@ -248,7 +260,7 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
-    recording_again = list(_of_damage(sentences))
+    recording_again = [*_of_damage(sentences), *_of_open_steps(sentences)]
     if recording_again:
         return ProposedChanges((*recording_again, *rows))
     if rows and not any(map(_is_surely_known, rows)):
@@ -277,6 +289,14 @@ def _of_damage(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     for finding, claims in sentences:
         for claim in claims_that_are(DamagedClaim, claims):
             if any(map(_is_large, claim.damaged.values())):
+                yield ProposedChange(finding.name, claim.about, finding.advice(claim), None)
+
+
+def _of_open_steps(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
+    """Yield the proposal to record again, where the profiler stopped within the only step."""
+    for finding, claims in sentences:
+        for claim in claims_that_are(OpenStepClaim, claims):
+            if not claim.whole:
                 yield ProposedChange(finding.name, claim.about, finding.advice(claim), None)
 
 

@@ -224,10 +224,11 @@ def _marks(results: Results, rank: int, work: Array) -> tuple[Array, Array]:
     of_rank = spans.rank == rank
     if of_rank.any():
         return spans.start[of_rank], spans.end[of_rank]
-    is_started = graph is not results.graph
+    if graph is results.graph:
+        return 2 * work, 2 * work + 1
     rows = graph.activities.of_rank(rank)
-    counted = np.arange(rows.start, rows.stop) if is_started else work
-    return 2 * counted, 2 * counted + 1
+    at_work = rows.start + np.flatnonzero(graph.awake[rows])  # a thread that only waits may last as long as the process
+    return 2 * at_work, 2 * at_work + 1
 
 
 def device_use(results: Results) -> str:

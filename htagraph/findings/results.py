@@ -22,14 +22,14 @@ from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import duration_ns, gain_steps, usual_steps
+from htagraph.graph.measures.steps import duration_ns, gain_steps, last_end, usual_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.path_segments import Bound, Segments, bound_of
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.replay import predict
-from htagraph.queries.start_up import first_calls, without_start_up
+from htagraph.queries.start_up import first_calls, owners_in_start_up, without_start_up
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.changes.exclusive_device import exclusive_device
 from htagraph.whatif.changes.free_dataloader import free_dataloader
@@ -109,7 +109,8 @@ class Results:
     def is_whole(self) -> bool:
         """Whether the path is that of the whole job, not of a part of it."""
         first, last = self.path.window
-        return last - first >= (1 - MIN_SHARE) * 1000 * window_us(self.graph)
+        end = last_end(self.graph, self.graph.time)  # a thread that only waits may outlive the job
+        return end is not None and last - first >= (1 - MIN_SHARE) * (end - self.graph.origin_ns)
 
     @cached_property
     def usual(self) -> list[int]:
@@ -138,7 +139,7 @@ class Results:
         parts, spans = self.usual_path.segments, self.graph.step_spans
         before = self.graph.time[spans.end[np.isin(spans.step + 1, self.usual[:1])]]  # then devices did what was queued
         other = np.isin(self.graph.activities.step[parts.place], [-1, *self.usual], invert=True) & bool(self.usual)
-        started = (parts.gap == GapKind.NONE) & np.isin(parts.activity, list(self.first_calls))
+        started = np.isin(owners_in_start_up(self.graph, parts), list(self.first_calls))
         is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
         chosen = ~(started | is_head | other) & (parts.start + parts.length > before.max(initial=0))
         return parts.only(chosen) if chosen.any() else parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.start_up import KINDS
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.start_up import start_up_by_rank, trials_of
+from htagraph.queries.warm_up import WarmRegion, warm_region
 
 __all__ = ["NOTES", "START_UP", "StartUpClaim", "start_up_note", "start_up_text"]
 
@@ -112,6 +114,8 @@ class StartUpClaim(Claim):
     """How long it takes on that rank, µs."""
     path_us: float
     """The length of the critical path, µs."""
+    warm: WarmRegion | None = None
+    """A region after the warm-up that the job names; None for none."""
 
 
 def _when(results: Results) -> list[StartUpClaim]:
@@ -120,17 +124,15 @@ def _when(results: Results) -> list[StartUpClaim]:
     text = start_up_text(graph)
     if not text or not (calls or results.is_whole):
         return []
-    acts = graph.activities
     path_ns = max(results.path.makespan_ns, 1)
     on_path_ns = sum(calls.values())
     longest = sorted(calls, key=lambda call: -calls[call])
     rows = tuple(longest) or tuple(graph.start_up.activity.tolist())
     of_ranks = start_up_by_rank(graph)
     gain = gain_without_interval(on_path_ns / 1000, path_ns, steps=0)
-    about = graph.names[acts.name[rows[0]]]
     claim = StartUpClaim(
         "start_up",
-        about,
+        "start-up",
         gain.percent,
         "percent",
         rows=rows,
@@ -140,6 +142,7 @@ def _when(results: Results) -> list[StartUpClaim]:
         mostly=_causes(graph, next(iter(of_ranks)))[0][0],
         longest_us=next(iter(of_ranks.values())) / 1000,
         path_us=path_ns / 1000,
+        warm=warm_region(graph, next(iter(of_ranks))),
     )
     return [claim]
 
@@ -165,7 +168,17 @@ def _why(claim: StartUpClaim) -> str:
 def _recommended(claim: StartUpClaim) -> str:
     if claim.figure <= 100 * MOST:
         return "Record after a warm-up, to see the steady job."
-    return f"{share_text(claim.figure)} of the recording is the start of its process: {_ADVICE}."
+    start = f"{share_text(claim.figure)} of the recording is the start of its process"
+    if claim.warm is None:
+        return f"{start}: {_ADVICE}."
+    return f"{start}: look at {in_short(claim.warm.name)} alone, which comes after the warm-up (--time {_window(claim.warm)})."
+
+
+def _window(region: WarmRegion) -> str:
+    """Return the window of time of a region, as ``--time`` reads it, in ms with two digits."""
+    begin = math.floor(region.begin_us / 10) / 100
+    end = math.ceil(region.end_us / 10) / 100
+    return f"{begin:.2f}ms..{end:.2f}ms"
 
 
 START_UP = Finding(

@@ -22,6 +22,7 @@ from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.one_execution import ONE_EXECUTION
+from htagraph.findings.open_step import OPEN_STEP
 from htagraph.findings.phrases import spoken
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.recorded import RECORDED
@@ -60,7 +61,7 @@ CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_BESIDE, SLOW_STAGE
 """Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
 FINDINGS: tuple[Finding, ...] = (
     NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], COMPUTE_STREAM, UNEVEN_EXCHANGE, WAITING, DEVICE_IDLE, RECORDED,
-    DAMAGED, NO_DEVICE_WORK, ONE_EXECUTION, UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
+    DAMAGED, OPEN_STEP, NO_DEVICE_WORK, ONE_EXECUTION, UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
 )  # fmt: skip
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
 __all__ = [
-    "BETWEEN", "CUT", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments",
+    "BETWEEN", "CUT", "OPEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments",
     "replayed", "worked_until",
 ]  # fmt: skip
 
 CUT = "cut"
 """The argument of activities whose impossible duration was cut at the start of the next one: an upper bound."""
+OPEN = "open_at_end"
+"""The argument of regions that were open when the profiler stopped: what is known of them ends there."""
 
 
 def frozen(array: Array) -> Array:

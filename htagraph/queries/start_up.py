@@ -7,13 +7,17 @@ from collections.abc import Collection
 import numpy as np
 
 from htagraph.core.arrays import Ints, marked
-from htagraph.core.kinds import GapKind
+from htagraph.core.kinds import GapKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.start_up import KINDS
+from htagraph.queries.path_segments import Segments
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.weights import OwnTime, State, initial, with_factor
 
-__all__ = ["first_calls", "start_up_by_rank", "trials_of", "without_start_up"]
+_LATE = (GapKind.LAUNCH_EXCESS, GapKind.FIRST_RUN)
+"""Gaps before device work that may come from its launch."""
+
+__all__ = ["first_calls", "owners_in_start_up", "start_up_by_rank", "trials_of", "without_start_up"]
 
 
 def first_calls(path: CriticalPath) -> dict[int, int]:
@@ -31,9 +35,13 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     start_up = graph.start_up
     if not len(start_up):
         return {}
-    is_own = segments.gap == GapKind.NONE
+    owner = owners_in_start_up(
+        graph,
+        segments,
+    )
+    is_own = owner >= 0
     on_path = np.bincount(
-        segments.activity[is_own],
+        owner[is_own],
         segments.length[is_own],
         len(graph.activities),
     )
@@ -53,10 +61,24 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     }
 
 
+def owners_in_start_up(graph: DependencyGraph, segments: Segments) -> Ints:
+    """Return the activity of start-up that each segment of a path is the time of; -1 for none.
+
+    The wait of a kernel's first run is the time of the launch that loads the kernel's code.
+    """
+    acts = graph.activities
+    is_start_up = marked(graph.start_up.activity, len(acts) + 1)  # of no activity is the last
+    launch = acts.cause[segments.target].astype(np.int64)
+    is_own = (segments.gap == GapKind.NONE) & is_start_up[segments.activity]
+    is_first_run = (segments.gap == GapKind.FIRST_RUN) & is_start_up[launch]
+    owner = np.where(is_own, segments.activity, -1)
+    return np.where(is_first_run, launch, owner)
+
+
 def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> State:
     """Return the job in which some activities of start-up take their usual time, as after a warm-up.
 
-    Kernels that were only tried out take no time.
+    Kernels that were only tried out take no time, and kernels whose code loads start as soon as other kernels do.
     """
     start_up = graph.start_up
     factor = np.ones(len(graph.activities) + 1)
@@ -74,7 +96,11 @@ def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> Sta
     of_edge[is_trial[graph.edges.source >> 1]] = 0.0
     of_edge[is_trial[graph.edges.target >> 1]] = 0.0
     edges = np.flatnonzero(of_edge < 1)
-    gaps = np.concatenate([2 * trials, 2 * trials + 1])
+    late = _late_first_runs(
+        graph,
+        start_up.activity[chosen],
+    )
+    gaps = np.unique(np.concatenate([2 * trials, 2 * trials + 1, 2 * late]))
     time = OwnTime(
         edges=edges,
         fixed=np.zeros_like(edges),
@@ -86,6 +112,16 @@ def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> Sta
         time,
         factors,
     )
+
+
+def _late_first_runs(graph: DependencyGraph, start_up: Ints) -> Ints:
+    """Return the kernels that start late as their code loads: launched in start-up, or first runs on its ranks."""
+    acts = graph.activities
+    is_start_up = marked(start_up, len(acts) + 1)  # of no call is the last
+    kind = graph.gap_kind[0 : 2 * len(acts) : 2]
+    is_launched_in = is_start_up[acts.cause] & of_kinds(kind, _LATE)
+    is_on_rank = np.isin(acts.rank, acts.rank[start_up]) & (kind == GapKind.FIRST_RUN)
+    return np.flatnonzero(acts.on_device & (is_launched_in | is_on_rank))
 
 
 def trials_of(graph: DependencyGraph) -> Ints:

@@ -14,12 +14,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array, Ints, texts_of
+from htagraph.core.kinds import GapKind
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, Pauses
 from htagraph.queries.host_time import each_activity
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Segments, segments_of_paths
+from htagraph.queries.start_up import owners_in_start_up
 
 __all__ = [
     "DEVICE",
@@ -206,6 +208,7 @@ def _spent(graph: DependencyGraph, rank: int, parts: Segments) -> pd.DataFrame:
     category = parts.category[activities["segment"].to_numpy(np.int64)]
     words = np.array([_OF_CATEGORY[name] for name in CATEGORIES], object)
     cause = words[category]
+    _charge_late_launches(graph, parts, activities, cause)
     place = activities["rank"].to_numpy()
     is_elsewhere = (place != rank) & (place >= 0)
     cause[is_elsewhere] = [f"rank {number}" for number in place[is_elsewhere].tolist()]
@@ -219,6 +222,27 @@ def _spent(graph: DependencyGraph, rank: int, parts: Segments) -> pd.DataFrame:
             "activity": activities["activity"],
         }
     )
+
+
+def _charge_late_launches(graph: DependencyGraph, parts: Segments, activities: pd.DataFrame, cause: Array) -> None:
+    """Name the launch, in place, where a kernel's first run waited for the launch to load the kernel's code.
+
+    Args:
+        graph: the job.
+        parts: segments of paths.
+        activities: a row per activity or gap of the segments.
+        cause: the reason of each row.
+    """
+    acts = graph.activities
+    segment = activities["segment"].to_numpy(np.int64)
+    launch = owners_in_start_up(graph, parts)[segment]
+    rows = np.flatnonzero((parts.gap[segment] == GapKind.FIRST_RUN) & (launch >= 0))
+    parent = graph.tree.parent[launch[rows]]
+    cause[rows] = HOST
+    columns = activities.columns
+    activities.iloc[rows, columns.get_loc("what")] = acts.name[launch[rows]]
+    activities.iloc[rows, columns.get_loc("inside")] = np.where(parent >= 0, acts.name[parent], -1)
+    activities.iloc[rows, columns.get_loc("before")] = -1
 
 
 def _names(graph: DependencyGraph, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:

@@ -191,6 +191,8 @@ class Trace:
     """Name of the format in `htagraph.trace.readers.READERS`."""
     dependencies: NodeDependencies = field(default_factory=NodeDependencies)
     """Dependencies between nodes of CUDA graphs, where the profiler recorded the graphs' topology."""
+    recorded_until: int | None = None
+    """When the profiler stopped, ns on the clock of `Events.start`; None where the file does not say."""
 
     def in_categories(self, *wanted: str) -> Mask:
         """Return a mask of the complete events whose category is one of those given."""

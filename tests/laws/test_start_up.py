@@ -13,6 +13,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
+from htagraph.findings.device_idle import idle_times
 from htagraph.findings.finding import claims_that_are, gain_in
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
@@ -25,9 +26,10 @@ from htagraph.output.reports.device_time import idle_report, launches_report, ph
 from htagraph.output.reports.ranks import collectives_report, critical_path_report, plan_report, stragglers_report
 from htagraph.output.reports.two_jobs import diff_report, names_report
 from htagraph.queries.start_up import start_up_by_rank
+from htagraph.queries.waited_for import waited_for
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, DATASETS, REAL, graph_of, label, raw_events
-from tests.strategies import Json, load
+from tests.strategies import OTHER, Json, complete, kernel, launch, load, op, runtime
 
 STEADY = [DATA / "demo", DATA / "gpu_demo" / "train"]
 STARTED = (
@@ -278,3 +280,70 @@ def test_the_verdict_names_start_up_and_never_calls_it_a_remedy() -> None:
 def test_recordings_of_steady_jobs_have_no_start_up(path: Path) -> None:
     graph = graph_of(path)
     assert bool(start_up_by_rank(graph)) == path.name.startswith(STARTED)
+
+
+ROUNDS = 5
+KERNELS_OF_ROUND = 6
+
+
+def rounds(*, load_us: float, late_us: float, kernel_us: float) -> list[Json]:
+    """Return rounds of the same kernels, whose first launches take longer and whose first runs start late."""
+    events: list[Json] = []
+    at = free = 0.0
+    for number in range(ROUNDS * KERNELS_OF_ROUND):
+        is_first = number < KERNELS_OF_ROUND
+        call_us = 8 + is_first * load_us
+        start = max(at + call_us + 4 + is_first * late_us, free + 1)
+        events.append(op("aten::mul", at - 2, call_us + 6))
+        events.append(launch(at, call_us, number + 1))
+        events.append(kernel(f"kernel_{number % KERNELS_OF_ROUND}", start, kernel_us, number + 1))
+        free = start + kernel_us
+        at += call_us + 40
+    return [*events, runtime("cudaDeviceSynchronize", at, max(free - at, 0) + 10)]
+
+
+def stray_thread(until: float) -> list[Json]:
+    """Return the frames of a thread that waits for messages from the start of the job to long after it."""
+    frames = ("threading.py(973): _bootstrap", "loguru/_handler.py(267): _queued_writer", "connection.py(250): recv")
+    return [
+        complete("python_function", name, depth, until + 300_000 - 2 * depth, tid=OTHER)
+        for depth, name in enumerate(frames)
+    ]
+
+
+@pytest.mark.parametrize("kernel_us", [30.0, 150.0])
+@pytest.mark.parametrize("late_us", [0.0, 2_400.0])
+@pytest.mark.parametrize("is_beside_thread", [False, True])
+def test_the_rest_of_a_start_is_the_steady_job(kernel_us: float, late_us: float, *, is_beside_thread: bool) -> None:
+    """Late first runs, and a thread that waits as long as the process lives, are no part of the rest."""
+    steady = Results(load(rounds(load_us=0, late_us=0, kernel_us=kernel_us)))
+    events = rounds(load_us=9_000, late_us=late_us, kernel_us=kernel_us)
+    until = max(event["ts"] + event["dur"] for event in events)
+    starting = Results(load([*events, *stray_thread(until) * is_beside_thread]))
+    assert starting.makespan_ns == pytest.approx(steady.makespan_ns, rel=0.03)
+    rest = idle_times(starting)
+    usual = idle_times(steady)
+    busy = [1 - table["idle_us"].sum() / table["window_us"].iloc[0] for table in (rest, usual)]
+    assert busy[0] == pytest.approx(busy[1], abs=0.03)
+    for cause, gain_ns in steady.free.items():
+        assert starting.free.get(cause, 0) == pytest.approx(gain_ns, abs=0.03 * steady.makespan_ns)
+
+
+def test_idle_time_before_a_late_first_run_is_that_of_its_launch() -> None:
+    graph = load(rounds(load_us=9_000, late_us=2_400, kernel_us=30))
+    table = waited_for(graph)
+    assert "not known" not in set(table["waited_for"])
+    assert table["what"].iloc[0] == "cudaLaunchKernel"
+    assert table["inside"].iloc[0] == "aten::mul"
+
+
+def test_start_up_is_a_row_of_its_own_name_and_no_share_of_the_rest() -> None:
+    graph = load(rounds(load_us=9_000, late_us=2_400, kernel_us=150))
+    table = hg.changes(graph).to_frame()
+    of_start = table["finding"] == "start_up"
+    assert table.loc[of_start, "change"].tolist() == ["start-up"]
+    assert table.loc[of_start, "gain_percent"].isna().all()
+    makespan_us = Results(graph).makespan_ns / 1000
+    steps = max(Results(graph).steps, 1)
+    rest = table[~of_start]
+    assert (100 * rest["gain_us"] * steps / makespan_us).tolist() == pytest.approx(rest["gain_percent"].tolist())

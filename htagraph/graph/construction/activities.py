@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Mask, looked_up, marked
 from htagraph.core.computing import in_parts
 from htagraph.core.errors import Issue, IssueLog, shown
-from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
+from htagraph.core.kinds import ANNOTATIONS, DEVICE, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import (
     DEVICE_CATEGORIES,
     HOST_CATEGORIES,
@@ -22,7 +22,7 @@ from htagraph.core.naming import (
     step_number,
 )
 from htagraph.core.parents import ancestors, nearest
-from htagraph.graph.activities import CUT, Activities, Lane
+from htagraph.graph.activities import CUT, OPEN, Activities, Lane
 from htagraph.graph.construction.device_rows import names_of_work
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Events, SparseColumn, Trace
@@ -84,6 +84,7 @@ def prepare(
     table, kind = trace.events.take(is_activity), kind[is_activity]
     # from here on without the activities: their columns need not be there twice; a graph keeps no texts of its files
     trace = replace(trace, events=trace.events.take(~is_activity), facts=replace(trace.facts, written={}))
+    table = _cut_at_end(trace, table, kind, log)
     cause = _causes(trace, table, _on_device(kind), launches, log)
     step = _steps(trace, table, kind, cause)
     in_file = tuple(np.unique(step[kind == ActivityKind.STEP]).tolist())
@@ -252,6 +253,46 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
     cut = np.sort(first[over]).astype(np.int32)
     marks = SparseColumn(cut, np.ones(len(cut), np.int64), 0)
     return replace(table, duration=duration, args={**table.args, CUT: marks})
+
+
+def _cut_at_end(trace: Trace, table: Events, kind: Array, log: IssueLog) -> Events:
+    """Return the table with regions that reach beyond the end of the recording cut at this end, and marked.
+
+    A region that is open when the profiler stops gets its end when the job leaves it, maybe as the trace is written:
+    nothing of what it did after the end was recorded. The end is that of the profiler, or of any other activity.
+    """
+    if trace.recorded_until is None or not len(table):
+        return table
+    is_region = of_kinds(kind, ANNOTATIONS)
+    latest = table.end.max(where=~is_region, initial=np.iinfo(np.int64).min)
+    until = max(trace.recorded_until, int(latest))
+    if int(table.end.max()) <= until:
+        return table
+    rows = np.flatnonzero(is_region & (table.start <= until) & (table.end > until))
+    duration = table.duration.copy()
+    duration[rows] = until - table.start[rows]
+    by_us = int((table.end[rows] - until).max(initial=0)) / 1000
+    detail = f"regions that were open when the profiler stopped, up to {by_us:,.0f} µs before their end; cut at that moment"
+    log.add("open_at_end", detail, len(rows))
+    marks = SparseColumn(rows.astype(np.int32), np.ones(len(rows), np.int64), 0)
+    lane = table.lane.copy()
+    lane[rows] = _lanes_of_open(table, kind, rows)
+    return replace(table, lane=lane, duration=duration, args={**table.args, OPEN: marks})
+
+
+def _lanes_of_open(table: Events, kind: Array, rows: Array) -> Array:
+    """Return the lanes of regions that were open at the end.
+
+    Some files name the process of such a region, and not its thread: a region alone on its lane belongs to the thread
+    that did most of what followed it.
+    """
+    on_host = np.flatnonzero(~_on_device(kind) & ~of_kinds(kind, ANNOTATIONS))
+    begun = on_host[table.start[on_host] >= table.start[rows].min()]
+    lanes = table.lane[rows]
+    if not len(begun):
+        return lanes
+    busiest = np.bincount(table.lane[begun]).argmax()
+    return np.where(np.isin(lanes, table.lane[on_host]), lanes, busiest)
 
 
 def _causes(

@@ -24,6 +24,7 @@ from htagraph.core.naming import is_compiling, is_tuning
 from htagraph.core.statistics import MOST
 from htagraph.graph.activities import frozen
 from htagraph.graph.measures.allocator import recorded_flushes, time_without_waiting
+from htagraph.graph.measures.first_allocations import long_allocations
 from htagraph.graph.measures.tuning import time_in_regions, time_in_tuned_operators
 from htagraph.graph.tolerances import LIMITS
 
@@ -168,7 +169,7 @@ def _of_started_processes(
         graph,
         np.isin(process, started),
     )
-    return [
+    tables = [
         _calls_in_first_operators(
             graph,
             of_started,
@@ -177,6 +178,20 @@ def _of_started_processes(
             graph,
             operators,
             loads,
+        ),
+    ]
+    found = pd.concat([loads, *tables])
+    allocations = long_allocations(
+        graph,
+        of_started,
+        found.assign(process=process[found["activity"].to_numpy(np.int64)]),
+    )
+    return [
+        *tables,
+        _rows(
+            "library",
+            allocations,
+            allocations["usual"],
         ),
     ]
 

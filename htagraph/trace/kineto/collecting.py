@@ -50,15 +50,19 @@ __all__ = [
     "FORWARD_FLOW",
     "LAUNCH_FLOW",
     "OPERATOR_FLOW",
+    "WINDOW_END",
     "Columns",
     "add_durations",
     "add_events",
     "add_thread_names",
     "fields_of",
     "is_node_flow",
+    "note_window_end",
     "typed",
 ]
 
+WINDOW_END = "Record Window End"
+"""The name of the instant event at the moment when the profiler stopped."""
 FORWARD_FLOW, LAUNCH_FLOW = "fwdbwd", "ac2g"
 """Categories of flows: from forward to backward operators, and from calls to device work."""
 OPERATOR_FLOW = "cpu_to_"
@@ -83,7 +87,8 @@ class Columns:
         self.lanes = LaneInterner()
         self.thread_names: dict[Lane, str] = {}
         self.counts: Counter[str] = Counter()
-        self.window_end_seen = False
+        self.window_end: tuple[int, int] | None = None
+        """When the profiler stopped, ns, and the same with unpadded fractions; None where the file does not say."""
         self.style = FractionStyle()
         self.complete, self.instant = GrowingTable(), GrowingTable()
         self.flow_parts: list[tuple[Array, ...]] = []
@@ -160,6 +165,11 @@ class Columns:
     def note_absent(self, count: int) -> None:
         """Report complete events without a duration."""
         self.log.add("dur_missing", "complete events (ph X) without 'dur'; read as 0", count)
+
+    def recorded_until(self) -> int | None:
+        """Return when the profiler stopped, ns as in the file; None where the file does not say it."""
+        moment = None if self.window_end is None else self.window_end[self.style.unpadded]
+        return None if moment == NO_TIME else moment
 
     def table(self) -> Events:
         """Return the complete events."""
@@ -240,8 +250,19 @@ def add_durations(into: Columns) -> None:
 def _add_instants(into: Columns, position: int, events: list[RawEvent], phases: list[str]) -> None:
     where = [i for i, phase in enumerate(phases) if phase in ("i", "I") and events[i].cat is not None]
     _add_table(into, into.instant, position, events, where)
-    into.window_end_seen |= any(
-        phase in ("i", "I") and event.name == "Record Window End" for phase, event in zip(phases, events, strict=True)
+    pairs = zip(phases, events, strict=True)
+    note_window_end(into, [event for phase, event in pairs if phase in ("i", "I") and event.name == WINDOW_END])
+
+
+def note_window_end(into: Columns, events: list[RawEvent]) -> None:
+    """Note when the profiler stopped, as the events of that name say; of several, the last one counts."""
+    if not events:
+        return
+    padded, unpadded = _times(into, events, "ts")
+    known = into.window_end or (NO_TIME, NO_TIME)
+    into.window_end = (
+        max(known[0], int(padded.max())),
+        max(known[1], int(unpadded.max())),
     )
 
 

@@ -16,10 +16,12 @@ from htagraph.trace.kineto.collecting import (
     FORWARD_FLOW,
     LAUNCH_FLOW,
     OPERATOR_FLOW,
+    WINDOW_END,
     Columns,
     add_thread_names,
     fields_of,
     is_node_flow,
+    note_window_end,
     typed,
 )
 from htagraph.trace.kineto.decode import RawEvent, plain_events
@@ -68,7 +70,9 @@ class BlockColumns:
         categorized = self._sound(block, instants[block.categories[instants] != NO_TOKEN])
         self._add_table(self._into.instant, position, block, categorized)
         names = np.unique(block.names[instants]).tolist()
-        self._into.window_end_seen |= any(block.values[name] == "Record Window End" for name in names)
+        of_end = [name for name in names if block.values[name] == WINDOW_END]
+        if of_end:
+            note_window_end(self._into, _events(block, instants[np.isin(block.names[instants], of_end)]))
         self._add_flows(block, np.flatnonzero((phases == ord("s")) | (phases == ord("f"))))
         add_thread_names(self._into, _events(block, np.flatnonzero(phases == ord("M"))))
         durations = np.flatnonzero((phases == ord("B")) | (phases == ord("E")))

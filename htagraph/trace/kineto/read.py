@@ -127,11 +127,12 @@ def columns(  # noqa: PLR0913 - what every reader takes
     lost = extent.outliers + into.instant.count - len(instants)
     log.add("time_outlier", "events hours away from all others (a clock error of the profiler); dropped", lost)
     into.style.report(log)
-    if not into.window_end_seen and extent.events:
+    if into.window_end is None and extent.events:
         log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
     if facts.base_ns is None and extent.events and extent.last < YEAR_NS:
         log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
     base, rank = facts.origin_ns, rank_in(facts, log)
+    until = into.recorded_until()
     out_of_unit = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
     refuse_out_of_range(extent, base, path, out_of_unit)
     return Trace(
@@ -142,7 +143,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
         bookmarks={
             STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
         },
-        dependencies=dependencies,
+        dependencies=dependencies, recorded_until=None if until is None else until + base,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def described(into: Columns) -> Json:
         "counts": {phase: count for phase, count in into.counts.items() if count},
         "threads": into.thread_names,
         "durations": [(position, event.ph, event.name) for position, event in into.durations],
-        "window end": into.window_end_seen,
+        "window end": into.window_end,
         "style": into.style,
         "issues": [(issue.what, issue.detail, issue.count) for issue in into.log.issues(0)],
     }
