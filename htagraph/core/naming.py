@@ -38,9 +38,9 @@ __all__ = [
     "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
     "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_optimizer", "is_poll",
     "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
-    "is_triton_kernel", "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
-    "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
-    "stable_name", "step_number", "transfer_direction", "without_address",
+    "is_triton_kernel", "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches", "names_like",
+    "names_that", "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name",
+    "sibling_names", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 

@@ -208,7 +208,7 @@ def _first_kernel(results: Results) -> KernelShare | None:
     if kernels.first is None:
         return None
     row = kernels.frame.iloc[0]
-    graph = results.usual_path.graph
+    graph = results.warm_path.graph
     whole_name = graph.names[graph.activities.name[kernels.first.activity]]
     return KernelShare(str(row["name"]), float(row["share_percent"]), is_tuned_kernel(whole_name))
 
@@ -217,6 +217,8 @@ def _steady_ns(results: Results) -> int:
     """Return the length of the path without start-up, ns: of calls that start libraries, the usual time counts."""
     if results.usual:
         return int(results.parts.length.sum())
+    if results.warm_path is not results.usual_path:
+        return results.warm_path.makespan_ns - results.head_ns
     whole = results.path.makespan_ns - sum(results.first_calls.values()) - results.head_ns
     return max(whole, int(results.parts.length.sum()))
 
@@ -264,7 +266,8 @@ def untraced_host(results: Results) -> tuple[int, int]:
     for rank in np.unique(ranks[chosen]).tolist():
         own, rows = chosen & (ranks == rank), np.flatnonzero(meets & (acts.rank == rank))
         pauses = union(parts.start[own], parts.start[own] + parts.length[own])
-        busy = union(results.graph.time[2 * rows], results.graph.time[2 * rows + 1])
+        time = results.warm_path.graph.time
+        busy = union(time[2 * rows], time[2 * rows + 1])
         beside += length_of(intersection(pauses, busy))
     return int(parts.length[chosen].sum()), beside
 
@@ -375,14 +378,14 @@ def _where(claim: BoundClaim) -> str:
 
 
 def _apart(claim: BoundClaim) -> str:
-    """Return what shares of the path leave out, as the start of a sentence; empty where they leave out nothing."""
+    """Return the part of the path without a share, as the start of a sentence; empty for no such part."""
     if claim.is_started:
         return "Apart from start-up"
     return "Apart from earlier work" if claim.late and not claim.has_several_ranks else ""
 
 
 def _path(claim: BoundClaim) -> str:
-    """Return what shares are of, in words: a table of categories beside them is of the whole path."""
+    """Return the whole of all shares in words: the whole path, as in tables of categories, or the rest of the path."""
     is_part = not claim.usual and _apart(claim)
     return "the rest of the critical path" if is_part else "the critical path"
 
@@ -467,7 +470,7 @@ def _evidence(results: Results, claim: BoundClaim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    graph = results.usual_path.graph
+    graph = results.warm_path.graph
     parts = results.parts
     whole = max(int(parts.length.sum()), 1)
     acts, rows = graph.activities, np.arange(len(parts))
@@ -488,6 +491,8 @@ def _largest(results: Results, cause: str) -> Rows:
     longest = shown.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     places = Place.of_rows(longest, "start_us", "duration_us", "activity")
+    if graph is not results.graph:  # moments of a replay are not those of the timeline
+        places = [Place(place.activity) for place in places]
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 

@@ -22,9 +22,9 @@ from htagraph.findings.finding import Claim, Finding, claims_that_are
 from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.open_step import OpenStepClaim
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
-from htagraph.findings.open_step import OpenStepClaim
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.verdict import Sentence, claims_of, stated

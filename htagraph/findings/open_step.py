@@ -47,8 +47,10 @@ def _when(results: Results) -> list[OpenStepClaim]:
 
 def _short(claim: OpenStepClaim) -> str:
     recorded = f"The profiler stopped within step {claim.about}, {time_text(claim.figure)} after its begin"
-    whole = f"{plural(claim.whole, 'step')} before it" if claim.whole else "no step"
-    return f"{recorded}: {whole} was recorded whole." if claim.whole < 2 else f"{recorded}."
+    if claim.whole > 1:
+        return f"{recorded}."
+    whole = f"only the {plural(claim.whole, 'step')} before it" if claim.whole else "no step"
+    return f"{recorded}: {whole} was recorded whole."
 
 
 def _why(claim: OpenStepClaim) -> str:
@@ -57,7 +59,9 @@ def _why(claim: OpenStepClaim) -> str:
 
 
 def _advice(claim: OpenStepClaim) -> str:
-    return "" if claim.whole else "Record whole steps: call prof.step() after each step, and let the profiler record two or more."
+    if claim.whole:
+        return ""
+    return "Record whole steps: call prof.step() after each step, and let the profiler record two or more."
 
 
 OPEN_STEP = Finding(

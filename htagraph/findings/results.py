@@ -18,7 +18,7 @@ from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
+from htagraph.core.kinds import CATEGORIES, ActivityKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -136,6 +136,8 @@ class Results:
     @cached_property
     def parts(self) -> Segments:
         """The segments that conclusions are about: the usual path without other steps, start-up and the head."""
+        if self.warm_path is not self.usual_path:  # the replay left out start-up, and what waited for it
+            return self.warm_path.segments
         parts, spans = self.usual_path.segments, self.graph.step_spans
         before = self.graph.time[spans.end[np.isin(spans.step + 1, self.usual[:1])]]  # then devices did what was queued
         other = np.isin(self.graph.activities.step[parts.place], [-1, *self.usual], invert=True) & bool(self.usual)
@@ -158,7 +160,7 @@ class Results:
         Shares of a path decide for a part of the job, and where no cause can be taken away: a path that is nearly as
         long may be spent on something else.
         """
-        bound, free = bound_of(self.usual_path, self.parts), dict(self.free)
+        bound, free = bound_of(self.warm_path, self.parts), dict(self.free)
         if "host" in free:  # no two causes gain more than all: operators of a loader without workers are the loader's
             of_waits = max(free.get("data_loading", 0), free.get("outside", 0))
             free["host"] = min(free["host"], self.makespan_ns - of_waits)

@@ -115,7 +115,7 @@ class StartUpClaim(Claim):
     path_us: float
     """The length of the critical path, µs."""
     warm: WarmRegion | None = None
-    """A region after the warm-up that the job names; None for none."""
+    """A region after the named warm-up; None without a region."""
 
 
 def _when(results: Results) -> list[StartUpClaim]:
@@ -171,11 +171,12 @@ def _recommended(claim: StartUpClaim) -> str:
     start = f"{share_text(claim.figure)} of the recording is the start of its process"
     if claim.warm is None:
         return f"{start}: {_ADVICE}."
-    return f"{start}: look at {in_short(claim.warm.name)} alone, which comes after the warm-up (--time {_window(claim.warm)})."
+    region = in_short(claim.warm.name)
+    return f"{start}: look at {region} alone, after the warm-up (--time {_window(claim.warm)})."
 
 
 def _window(region: WarmRegion) -> str:
-    """Return the window of time of a region, as ``--time`` reads it, in ms with two digits."""
+    """Return the window of time of a region in the form of ``--time``, in ms with two digits."""
     begin = math.floor(region.begin_us / 10) / 100
     end = math.ceil(region.end_us / 10) / 100
     return f"{begin:.2f}ms..{end:.2f}ms"

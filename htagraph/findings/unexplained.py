@@ -20,7 +20,9 @@ _COLORS = ("gap", "other", "waiting", "host", "launch")
 
 
 def _when(results: Results) -> list[Claim]:
-    bound = bound_of(results.path)
+    has_start_up = results.warm_graph is not results.graph
+    path = results.warm_path if has_start_up else results.path
+    bound = bound_of(path)
     if not bound.cause or bound.unexplained_percent < 100 * MIN_SHARE:
         return []
     return [Claim("unexplained", "path", bound.unexplained_percent, "percent")]

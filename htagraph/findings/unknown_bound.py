@@ -33,7 +33,7 @@ def _when(results: Results) -> list[UnknownBoundClaim]:
     length_ns = int(results.parts.length.sum())
     if not length_ns or results.claims(BOUND.when):
         return []
-    shares = bound_of(results.usual_path, results.parts)
+    shares = bound_of(results.warm_path, results.parts)
     percent = shares.causes.get(shares.cause, 0.0)
     if not results.bound.cause:
         claim = UnknownBoundClaim(

@@ -27,7 +27,7 @@ __all__ = [
 CUT = "cut"
 """The argument of activities whose impossible duration was cut at the start of the next one: an upper bound."""
 OPEN = "open_at_end"
-"""The argument of regions that were open when the profiler stopped: what is known of them ends there."""
+"""The argument of regions that were open when the profiler stopped, and end at that moment."""
 
 
 def frozen(array: Array) -> Array:

@@ -69,10 +69,20 @@ def owners_in_start_up(graph: DependencyGraph, segments: Segments) -> Ints:
     acts = graph.activities
     is_start_up = marked(graph.start_up.activity, len(acts) + 1)  # of no activity is the last
     launch = acts.cause[segments.target].astype(np.int64)
-    is_own = (segments.gap == GapKind.NONE) & is_start_up[segments.activity]
-    is_first_run = (segments.gap == GapKind.FIRST_RUN) & is_start_up[launch]
-    owner = np.where(is_own, segments.activity, -1)
-    return np.where(is_first_run, launch, owner)
+    is_own = segments.gap == GapKind.NONE
+    is_own &= is_start_up[segments.activity]
+    is_first_run = segments.gap == GapKind.FIRST_RUN
+    is_first_run &= is_start_up[launch]
+    owner = np.where(
+        is_own,
+        segments.activity,
+        -1,
+    )
+    return np.where(
+        is_first_run,
+        launch,
+        owner,
+    )
 
 
 def without_start_up(graph: DependencyGraph, activities: Collection[int]) -> State:
@@ -118,10 +128,19 @@ def _late_first_runs(graph: DependencyGraph, start_up: Ints) -> Ints:
     """Return the kernels that start late as their code loads: launched in start-up, or first runs on its ranks."""
     acts = graph.activities
     is_start_up = marked(start_up, len(acts) + 1)  # of no call is the last
-    kind = graph.gap_kind[0 : 2 * len(acts) : 2]
-    is_launched_in = is_start_up[acts.cause] & of_kinds(kind, _LATE)
-    is_on_rank = np.isin(acts.rank, acts.rank[start_up]) & (kind == GapKind.FIRST_RUN)
-    return np.flatnonzero(acts.on_device & (is_launched_in | is_on_rank))
+    kind_at_start = graph.gap_kind[0::2]
+    is_launched_then = of_kinds(
+        kind_at_start,
+        _LATE,
+    )
+    is_launched_then &= is_start_up[acts.cause]
+    is_on_rank = np.isin(
+        acts.rank,
+        acts.rank[start_up],
+    )
+    is_on_rank &= kind_at_start == GapKind.FIRST_RUN
+    is_late = is_launched_then | is_on_rank
+    return np.flatnonzero(acts.on_device & is_late)
 
 
 def trials_of(graph: DependencyGraph) -> Ints:

@@ -236,13 +236,14 @@ def _charge_late_launches(graph: DependencyGraph, parts: Segments, activities: p
     acts = graph.activities
     segment = activities["segment"].to_numpy(np.int64)
     launch = owners_in_start_up(graph, parts)[segment]
-    rows = np.flatnonzero((parts.gap[segment] == GapKind.FIRST_RUN) & (launch >= 0))
-    parent = graph.tree.parent[launch[rows]]
-    cause[rows] = HOST
-    columns = activities.columns
-    activities.iloc[rows, columns.get_loc("what")] = acts.name[launch[rows]]
-    activities.iloc[rows, columns.get_loc("inside")] = np.where(parent >= 0, acts.name[parent], -1)
-    activities.iloc[rows, columns.get_loc("before")] = -1
+    is_late = launch >= 0
+    is_late &= parts.gap[segment] == GapKind.FIRST_RUN
+    parent = graph.tree.parent[launch]
+    around = np.where(parent >= 0, acts.name[parent], -1)
+    cause[is_late] = HOST
+    activities.loc[is_late, "what"] = acts.name[launch[is_late]]
+    activities.loc[is_late, "inside"] = around[is_late]
+    activities.loc[is_late, "before"] = -1
 
 
 def _names(graph: DependencyGraph, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:

@@ -20,7 +20,7 @@ def test_start_up_is_said_and_nobody_is_told_to_halve_it() -> None:
     summary = hg.summarize(load(starting()))
     claims = summary.claims
     (claim,) = [each for each in claims if each.says == "start_up"]
-    assert claim.about == "cudaFree"
+    assert claim.about == "start-up"
     assert START_UP.whole(claim) == "Start-up is 50 % of the critical path of 500.0 ms: 249.9 ms (cudaFree)."
     gains = [each for each in claims if each.says == "gain"]
     assert [each.about for each in gains if "Free" in each.about] == []

@@ -258,8 +258,8 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
 def _cut_at_end(trace: Trace, table: Events, kind: Array, log: IssueLog) -> Events:
     """Return the table with regions that reach beyond the end of the recording cut at this end, and marked.
 
-    A region that is open when the profiler stops gets its end when the job leaves it, maybe as the trace is written:
-    nothing of what it did after the end was recorded. The end is that of the profiler, or of any other activity.
+    A region that is open when the profiler stops ends when the job leaves the region, maybe while the trace is
+    written: nothing was recorded then. The recording ends when the profiler stops, or with the last other activity.
     """
     if trace.recorded_until is None or not len(table):
         return table
@@ -272,7 +272,7 @@ def _cut_at_end(trace: Trace, table: Events, kind: Array, log: IssueLog) -> Even
     duration = table.duration.copy()
     duration[rows] = until - table.start[rows]
     by_us = int((table.end[rows] - until).max(initial=0)) / 1000
-    detail = f"regions that were open when the profiler stopped, up to {by_us:,.0f} µs before their end; cut at that moment"
+    detail = f"regions open when the profiler stopped, up to {by_us:,.0f} µs before their end; cut at that moment"
     log.add("open_at_end", detail, len(rows))
     marks = SparseColumn(rows.astype(np.int32), np.ones(len(rows), np.int64), 0)
     lane = table.lane.copy()
@@ -283,8 +283,8 @@ def _cut_at_end(trace: Trace, table: Events, kind: Array, log: IssueLog) -> Even
 def _lanes_of_open(table: Events, kind: Array, rows: Array) -> Array:
     """Return the lanes of regions that were open at the end.
 
-    Some files name the process of such a region, and not its thread: a region alone on its lane belongs to the thread
-    that did most of what followed it.
+    Some files name the process of such a region in place of the thread: a region alone on a lane belongs to the thread
+    that did most after the begin of the region.
     """
     on_host = np.flatnonzero(~_on_device(kind) & ~of_kinds(kind, ANNOTATIONS))
     begun = on_host[table.start[on_host] >= table.start[rows].min()]

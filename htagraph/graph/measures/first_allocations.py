@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["long_allocations"]
 
 _LEAST_NS: Final = 5_000_000
-"""ns; the shortest call that counts. Chosen: a steady call of the allocator takes 0.1 to 1 ms, some 10 ms at most, and one
-that makes room for a library takes some 100 ms. Doubled, small workspaces are missed."""
+"""ns; the shortest call that counts. Chosen: a steady call of the allocator takes 0.1 to 1 ms, and one that makes
+room for a library takes some 100 ms. Doubled, small workspaces are missed."""
 _TIMES: Final = 10
 """How many times the median of all calls of the name one takes. Chosen: steady calls differ by less. Doubled, small
 workspaces are missed."""

@@ -166,10 +166,10 @@ class Columns:
         """Report complete events without a duration."""
         self.log.add("dur_missing", "complete events (ph X) without 'dur'; read as 0", count)
 
-    def recorded_until(self) -> int | None:
-        """Return when the profiler stopped, ns as in the file; None where the file does not say it."""
-        moment = None if self.window_end is None else self.window_end[self.style.unpadded]
-        return None if moment == NO_TIME else moment
+    def recorded_until(self, base: int) -> int | None:
+        """Return when the profiler stopped, ns, given what times in the file count from; None where nothing says so."""
+        moment = NO_TIME if self.window_end is None else self.window_end[self.style.unpadded]
+        return None if moment == NO_TIME else moment + base
 
     def table(self) -> Events:
         """Return the complete events."""
@@ -259,10 +259,10 @@ def note_window_end(into: Columns, events: list[RawEvent]) -> None:
     if not events:
         return
     padded, unpadded = _times(into, events, "ts")
-    known = into.window_end or (NO_TIME, NO_TIME)
+    padded_before, unpadded_before = into.window_end or (NO_TIME, NO_TIME)
     into.window_end = (
-        max(known[0], int(padded.max())),
-        max(known[1], int(unpadded.max())),
+        max(padded_before, int(padded.max())),
+        max(unpadded_before, int(unpadded.max())),
     )
 
 

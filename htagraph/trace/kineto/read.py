@@ -132,7 +132,6 @@ def columns(  # noqa: PLR0913 - what every reader takes
     if facts.base_ns is None and extent.events and extent.last < YEAR_NS:
         log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
     base, rank = facts.origin_ns, rank_in(facts, log)
-    until = into.recorded_until()
     out_of_unit = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
     refuse_out_of_range(extent, base, path, out_of_unit)
     return Trace(
@@ -143,7 +142,7 @@ def columns(  # noqa: PLR0913 - what every reader takes
         bookmarks={
             STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
         },
-        dependencies=dependencies, recorded_until=None if until is None else until + base,
+        dependencies=dependencies, recorded_until=into.recorded_until(base),
     )  # fmt: skip
 
 
