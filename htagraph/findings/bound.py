@@ -355,7 +355,7 @@ def _why(claim: BoundClaim) -> str:
         where = f", on rank {rank}" if percent >= 100 - MIN_PERCENT else ""
     kernel = claim.first_kernel
     largest = f"; the largest kernel is {in_short(kernel.name)}" if kernel else ""
-    apart = _apart(claim)
+    apart = "In the usual steps" if claim.usual else _apart(claim)
     start = f"{apart}, bound" if apart else "Bound"
     return f"{start} by {word}: {share_text(claim.figure)} of {_path(claim)}{where}{largest}."
 
@@ -385,7 +385,7 @@ def _apart(claim: BoundClaim) -> str:
 
 
 def _path(claim: BoundClaim) -> str:
-    """Return the whole of all shares in words: the whole path, as in tables of categories, or the rest of the path."""
+    """Return the path of all shares in words: the whole path, as in tables of categories, or the rest of the path."""
     is_part = not claim.usual and _apart(claim)
     return "the rest of the critical path" if is_part else "the critical path"
 

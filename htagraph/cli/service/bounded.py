@@ -19,8 +19,8 @@ MAX_BYTES: Final = 24_000
 """Bytes of an answer. Chosen: about 8,000 tokens, which leaves a model room for several answers. Doubled, fewer tables
 are cut, and fewer questions fit."""
 _MAX_LETTERS: Final = 240
-"""Letters of a name in a table; longer ones lose their middle. Sentences stay whole. Chosen: kernel names of templates keep both ends. Doubled, tables
-of such names are cut to half as many rows."""
+"""Letters of a name in a table; longer ones lose their middle. Sentences stay whole. Chosen: kernel names of templates
+keep both ends. Doubled, tables of such names are cut to half as many rows."""
 _MIN_LETTERS: Final = 40
 """Letters to which texts are cut if an answer is too large without any row. Chosen. Doubled, answers with hundreds of
 texts may exceed `MAX_BYTES`."""
@@ -56,8 +56,8 @@ class Window:
 def bounded(envelope: _Json, window: Window) -> str:
     """Return an envelope as JSON in one line of at most `MAX_BYTES` bytes; ``cut`` names what was left out.
 
-    Texts lose control characters. Long names in tables lose their middle; sentences do only if an answer of nothing else
-    is too large.
+    Texts lose control characters. Long names in tables lose their middle; sentences do only if they alone are too
+    large.
 
     Example:
         >>> many = {"results": {"kernels": [{"name": "a"}] * 30}}
@@ -129,8 +129,8 @@ def _windowed(envelope: _Json, window: Window, shown_rows: dict[str, int], lette
 
 def _clean_rows(rows: list[_Json], window: Window, count: int, letters: int) -> list[_Json]:
     limits = dict.fromkeys(_SENTENCES, _letters_of_sentences(letters))
-    part = rows[window.offset : window.offset + count]
-    return [{name: _clean(row[name], limits.get(name, letters)) for name in row} for row in part]
+    shown_rows = rows[window.offset : window.offset + count]
+    return [{name: _clean(row[name], limits.get(name, letters)) for name in row} for row in shown_rows]
 
 
 def _letters_of_sentences(letters: int) -> int:

@@ -27,9 +27,8 @@ from htagraph.whatif.options import criteria_text
 
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "launch_not_recorded", "launches_sentences",
-    "nothing_repeats",
-    "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
-    "top_entry",
+    "mostly_communication", "nothing_repeats", "other_occurrences", "pattern_text", "patterns_sentences",
+    "phases_sentences", "roofline_sentences", "top_entry",
 ]  # fmt: skip
 
 _LETTERS = 80
@@ -306,6 +305,14 @@ def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> 
     occurrences = plural(further, "other occurrence")
     sequences = plural(len(sums) - 1, "other sequence")
     return [answer, f"Of {operator!r}, {occurrences} launched {sequences}."]
+
+
+def mostly_communication(share: float, inputs: Sequence[str]) -> list[str]:
+    """Return the sentence that names the share of communication, which waits for other ranks; none of a small share."""
+    if share <= MOST:
+        return []
+    to_split = command_line("collectives", inputs)
+    return [f"{share_text(100 * share)} of it is communication, with its waits for other ranks: {to_split}"]
 
 
 def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:

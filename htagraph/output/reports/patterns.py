@@ -9,15 +9,16 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.analyses.kernel_patterns import TABLE
+from htagraph.core.arrays import Ints
 from htagraph.core.errors import nearest_words
-from htagraph.core.kinds import FRAMES
+from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import LINEAR
 from htagraph.findings.finding import ATTRIBUTES
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives, report_on
-from htagraph.queries.kernel_sequences import containing, launching_most
+from htagraph.queries.kernel_sequences import containing, launching_most, work_below
 
 __all__ = ["patterns_report", "repeating_operator"]
 
@@ -135,7 +136,23 @@ def _on_patterns(
     device_ns = graph.activities.duration[on_device].sum()
     device_us = float(device_ns) / 1000
     answer = findings.patterns_sentences(table, operator, device_us)
-    return [*answer, *shorter]
+    communication = _communication_share(graph, outermost)
+    return [*answer, *findings.mostly_communication(communication, inputs), *shorter]
+
+
+def _communication_share(graph: DependencyGraph, roots: Ints) -> float:
+    """Return the share of communication in the device time that occurrences launched, 0 to 1.
+
+    Args:
+        graph: the job.
+        roots: the occurrences, as indices into the activities.
+    """
+    acts = graph.activities
+    work, _ = work_below(graph, graph.tree.parent, roots)
+    duration_ns = acts.duration[work]
+    communicates = acts.kind[work] == ActivityKind.COMMUNICATION
+    total_ns = int(duration_ns.sum())
+    return int(duration_ns[communicates].sum()) / total_ns if total_ns else 0.0
 
 
 def _launching(graph: DependencyGraph, min_length: int) -> list[str]:

@@ -70,3 +70,11 @@ def test_a_reader_sees_each_sequence_once_with_the_sums_over_ranks() -> None:
     assert len(shown) == len(sums)
     assert shown["count"].sum() == sums["count"].sum()
     assert abs(shown["kernel_us"].sum() - sums["kernel_us"].sum()) < 1e-6
+
+
+def test_time_that_is_mostly_communication_is_said_to_hold_waits() -> None:
+    graph = graph_of(DATA / "demo")
+    said = patterns_report(graph, ["demo"], operator="c10d", min_length=1).sentences
+    assert "100 % of it is communication, with its waits for other ranks: htagraph collectives demo" in said
+    computing = patterns_report(graph, ["demo"]).sentences
+    assert not [sentence for sentence in computing if "communication" in sentence]
