@@ -378,7 +378,7 @@ def _where(claim: BoundClaim) -> str:
 
 
 def _apart(claim: BoundClaim) -> str:
-    """Return the part of the path without a share, as the start of a sentence; empty for no such part."""
+    """Return the part of the path without a share, as the start of a sentence; empty for the whole path."""
     if claim.is_started:
         return "Apart from start-up"
     return "Apart from earlier work" if claim.late and not claim.has_several_ranks else ""

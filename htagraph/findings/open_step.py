@@ -1,4 +1,4 @@
-"""The profiler stopped within a step: what was recorded of it is no whole step."""
+"""The profiler stopped within a step: the recorded part of the step is no whole step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions of a job that follow a region named after a warm-up: what the job's own author measures."""
+"""Regions of a job that follow a region named after a warm-up: the measured part of the job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WarmRegion(NamedTuple):
 def warm_region(graph: DependencyGraph, rank: int) -> WarmRegion | None:
     """Return the last region of a rank that launches work after all its warm-ups; None without a named warm-up.
 
-    Of regions inside one another, the innermost counts: those around may prepare what the innermost one measures.
+    Of regions inside one another, the innermost counts: regions around may prepare the measured work.
 
     Example:
         >>> import htagraph as hg
