@@ -88,14 +88,21 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """The advice and the gain, in words."""
-        action = self.action or _NO_WAY
         if self.change:
-            subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
-            return f"{action} {subject}: {brief_gain(self.change.gain)}."
+            return f"{self.expected}."
+        action = self.action or _NO_WAY
         is_recording = self.finding in (START_UP.name, BOUND.name)
         if self.gain is None or is_recording:  # another recording makes no job faster
             return action
         return f"{action} Without it: {brief_gain(self.gain)}."
+
+    @property
+    def expected(self) -> str:
+        """The advice and the gain of the change that can be predicted, without a full stop; empty without a change."""
+        if self.change is None:
+            return ""
+        subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
+        return f"{self.action or _NO_WAY} {subject}: {brief_gain(self.change.gain)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.

@@ -93,5 +93,5 @@ def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
     """Return what to do first, and the command that predicts it."""
     if first is None:
         return []
-    said = f"First: {first.text}"
-    return [f"{said.removesuffix('.')}: {first.change.command(inputs)}" if first.change else said]
+    said = f"{first.expected}: {first.change.command(inputs)}" if first.change else first.text
+    return [f"First: {said}"]
