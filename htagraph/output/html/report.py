@@ -31,6 +31,7 @@ from htagraph.findings.incomplete import is_judged
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
 from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
+from htagraph.findings.uneven_steps import steps_in_words
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.findings.verbs.what_if import capacity_sentences
 from htagraph.findings.verdict import sentences, stated
@@ -103,7 +104,7 @@ def glance_section(results: PageResults) -> Section:
     """Return what was read: ranks, devices, steps, files, problems."""
     summary = results.summary
     cards = [
-        element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
+        element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(results)
     ]
     issues = table_of(
         summary.issues.assign(rank=summary.issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched"
@@ -127,8 +128,9 @@ def files_table(inputs: pd.DataFrame) -> Html:
     return table_of(inputs.assign(world_size=sizes))
 
 
-def _facts(summary: Summary) -> list[tuple[str, str]]:
-    inputs, steps = summary.inputs, summary.tables["steps"]
+def _facts(results: PageResults) -> list[tuple[str, str]]:
+    summary = results.summary
+    inputs, steps = summary.inputs, steps_in_words(results.graph)
     size = int(inputs["world_size"].max()) if len(inputs) else 0
     devices = ", ".join(devices_in(inputs))
     facts = [
@@ -138,9 +140,8 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("events read", f"{int(inputs['events'].sum()):,}"),
         ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
-    if len(steps):
-        count, _, usual = summary.step_text.partition(" of ")
-        facts[2:2] = [("steps", count.partition(" ")[0]), ("usual step", usual)]
+    if steps:
+        facts[2:2] = [("steps", f"{steps.count:,}"), ("usual step", steps.lasts)]
     return facts
 
 
