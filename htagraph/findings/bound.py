@@ -52,6 +52,7 @@ __all__ = [
     "BoundClaim",
     "KernelShare",
     "LateStart",
+    "bound_text",
     "is_unrecorded",
     "loader_advice",
     "source_of",
@@ -311,6 +312,14 @@ def source_of(graph: DependencyGraph) -> str:
 
 
 def _short(claim: BoundClaim) -> str:
+    batches = claim.batches
+    waits = f" It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps."
+    pace = " What it waits for sets the pace." if claim.source and claim.about == "outside" else ""
+    return f"{bound_text(claim)}.{waits * claim.by_workers}{_late(claim)}{pace}"
+
+
+def bound_text(claim: BoundClaim) -> str:
+    """Return the bound of a job, the gain without the cause, and the next cause: a sentence without a full stop."""
     said = _own(claim) if claim.late is None else (*_own(claim), "head")  # which has a sentence
     shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
@@ -324,12 +333,7 @@ def _short(claim: BoundClaim) -> str:
         text += f", {share_text(claim.unrecorded_percent)} without any event (code, or a wait)"
     free = _free(claim) if claim.largest is None else claim.largest  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
-    text += free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
-    if claim.by_workers:
-        batches = claim.batches
-        text += f". It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps"
-    pace = " What it waits for sets the pace." if claim.source and claim.about == "outside" else ""
-    return f"{text}.{_late(claim)}{pace}"
+    return text + free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
 
 
 def _called(claim: BoundClaim, category: str) -> str:
