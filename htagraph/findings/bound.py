@@ -387,7 +387,7 @@ def is_unrecorded(claim: Claim) -> bool:
 
 def _advice(claim: BoundClaim) -> str:
     if is_unrecorded(claim):
-        return "Record with with_stack=True, to see what the host does."
+        return claim.recorder.to_see("modules", "what the host does")
     if claim.about == "data_loading":
         return loader_advice(claim.batches)
     if claim.about == "outside":

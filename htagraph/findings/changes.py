@@ -275,8 +275,9 @@ def _is_surely_known(row: ProposedChange) -> bool:
 def _of_unrecorded(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     """Yield the proposal to record the host, where most of the host time on the path is without any event."""
     for finding, claims in sentences:
-        if finding is BOUND and is_unrecorded(claims[0]):
-            yield ProposedChange(finding.name, claims[0].about, finding.advice(*claims), None)
+        advice = finding.advice(*claims) if finding is BOUND and is_unrecorded(claims[0]) else ""
+        if advice:
+            yield ProposedChange(finding.name, claims[0].about, advice, None)
 
 
 def _of_damage(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:

@@ -467,7 +467,7 @@ def _why(claim: DeviceIdleClaim) -> str:
 def _advice(claim: DeviceIdleClaim) -> str:
     is_told = claim.about == "host_wait" and claim.is_recorded
     advice = _HOST[claim.host].advice if is_told and claim.host in _HOST else ""
-    compiles = "" if claim.is_compiled else " (torch.compile)"  # no advice to who does
+    compiles = "" if claim.is_compiled else claim.recorder.of_pytorch(" (torch.compile)")  # no advice to who does
     graphs = _MORE_GRAPHS if claim.has_replays else _GRAPHS
     ways = spoken(graphs if claim.can_replay else "", _LARGER if claim.has_room else "", _FEWER)
     if claim.about == "kernel_wait":

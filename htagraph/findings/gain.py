@@ -467,7 +467,7 @@ def _advice(*claims: GainClaim) -> str:
         return ""
     is_seen = named.has_stacks or named.is_unknown
     if named.about == BETWEEN_OPERATORS and named.is_largest and not is_seen:
-        return "Record with with_stack=True, to see what Python does between operators."
+        return named.recorder.to_see("modules", "what Python does between operators")
     return loader_advice(named.batches) if named.is_loader else ""
 
 

@@ -6,7 +6,7 @@ It fits into 90 words and ten numbers, and a time stands in it once. The verdict
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -67,12 +67,6 @@ class Head:
     """The next thing to do; empty for nothing."""
     not_known: str = ""
     """A gap of the recording; empty for none that matters."""
-
-    def worded(self, words: Callable[[list[str]], list[str]]) -> Head:
-        """Return the head in the words that a function returns for a list of texts."""
-        why = tuple(words([*self.why]))
-        first, then, not_known = (" ".join(words([text])) for text in (self.first, self.then, self.not_known))
-        return Head(first, self.recording, why, then, not_known)
 
     @property
     def lines(self) -> list[HeadLine]:

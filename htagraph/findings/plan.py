@@ -20,6 +20,7 @@ from htagraph.findings.phrases import and_list, command_line, plural, share_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
+from htagraph.trace.readers import setting_for
 from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
@@ -166,7 +167,9 @@ class BestChanges:
             lines.append(f"Not compared, as transfers share links then: {names}{more}.")
         if self.unknown_us:
             time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"
-            lines.append(f"No change is known for {time} without any event: record with with_stack=True to see it.")
+            modules = setting_for(self.outcome.baseline.traces.values(), "modules")
+            how = f": record with {modules} to see it" if modules else ""
+            lines.append(f"No change is known for {time} without any event{how}.")
         return lines
 
 

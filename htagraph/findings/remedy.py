@@ -333,6 +333,8 @@ class _Way(NamedTuple):
     """The same change, as a thing."""
     advice: str
     """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity."""
+    plain: str
+    """The same for a program without PyTorch."""
     needs: tuple[Precondition, ...] = ()
     """The preconditions of the advice."""
     reach: Reach = MODELLED
@@ -350,12 +352,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "in pinned memory, with no wait for copies to the device",
         "pinned memory for copies",
         "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
+        "Pin the memory (cudaHostAlloc), and copy without waiting (cudaMemcpyAsync).",
     ),
     "allocator": _Way(
         _allocator,
         "without these calls of the allocator",
         "an allocator without these calls",
         "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Use less memory{name}, or keep what is freed (cudaMallocAsync).",
         (CACHES_MEMORY,),
     ),
     "optimizer": _Way(
@@ -363,6 +367,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "as one kernel with a quarter of the host time",
         "the optimizer as one kernel",
         "Make the optimizer with fused=True.",
+        "Update all parameters in one kernel.",
         (HAS_FUSED_CLASS,),
         REACH["optimizer"],
     ),
@@ -371,6 +376,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "with such products twice as fast",
         "twice the speed of products in single precision",
         "Use autocast {name}.",
+        "Multiply in a narrower type, for which the device has faster units.",
         reach=REACH["single precision"],
     ),
     "below the roof": _Way(
@@ -378,6 +384,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "at half of that peak",
         "half of the device's peak for these kernels",
         "Try other kernels for {name}: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+        "Try other kernels for {name}: another library, or other sizes.",
         reach=REACH["below the roof"],
     ),
     "pointwise": _Way(
@@ -385,17 +392,20 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "with one kernel in place of each row, as long as its longest",
         "one kernel in place of each row of elementwise kernels",
         "Fuse elementwise kernels: torch.compile, or fused kernels for norms, embeddings and activations.",
+        "Fuse elementwise kernels.",
     ),
     "messages": _Way(
         _messages,
         "with one call in place of each row, as long as one of them",
         "one call in place of each row of small messages",
         "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
+        "Send them as one: with larger buckets, or as one flat tensor.",
     ),
     "calls": _Way(
         _calls,
         "without these collectives",
         "no small collectives in a row",
+        "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
         "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
         reach=REACH["calls"],
     ),
@@ -404,6 +414,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without this loop",
         "whole tensors in place of a loop",
         "Replace the loop by operators on whole tensors (vectorize it; foreach=True for an optimizer).",
+        "Replace the loop by operators on whole tensors.",
         reach=REACH["loops"],
     ),
     "compiling": _Way(
@@ -412,12 +423,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "no compilation in the steps",
         "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
         "torch._dynamo.mark_dynamic. TORCH_LOGS=recompiles says what changed.",
+        "Shapes or values that code is compiled for change: pad to few sizes.",
     ),
     "attention": _Way(
         _attention,
         "without the softmax",
         "attention without a softmax of its own",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
+        "Use a fused kernel for attention.",
     ),
 }
 """The ways by name."""
@@ -519,7 +532,9 @@ def _why(claim: RemedyClaim) -> str:
 
 def _advice(claim: RemedyClaim) -> str:
     """Return the advice, and facts to check before."""
-    return " ".join([_KINDS[claim.about].advice.format(name=claim.name), *claim.checks])
+    way = _KINDS[claim.about]
+    advice = claim.recorder.of_pytorch(way.advice, way.plain)
+    return " ".join([advice.format(name=claim.name), *claim.checks])
 
 
 REMEDY = Finding(

@@ -112,7 +112,7 @@ def step_text(graph: DependencyGraph) -> str:
 
 
 def steps_in_words(graph: DependencyGraph) -> StepsInWords | None:
-    """Return what `step_text` says, in parts; None without steps.
+    """Return the parts of `step_text`; None without steps.
 
     Example:
         >>> import htagraph as hg

@@ -30,7 +30,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 from htagraph.queries.on_workers import TOTAL_BOUND, UPPER_BOUND
-from htagraph.trace.readers import said_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -172,7 +171,6 @@ def report_on(
         begin = [*notes, *answer] if contents.concludes else [*answer, *notes]  # what predicts depends on the notes
         said = [*begin, *others_said, *start_up_note(graph, command)]
     said += cut_note(graph) if Part.DEVICE in needed else []
-    said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
 
 

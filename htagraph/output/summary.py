@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -31,7 +31,6 @@ from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, wi
 from htagraph.queries.inputs import INPUTS, ISSUES, NO_DEVICE, devices_in, issues_of, window_us
 from htagraph.queries.on_workers import UPPER_BOUND, known_us, over_ranks
 from htagraph.queries.replay import replay
-from htagraph.trace.readers import said_for
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
@@ -59,10 +58,6 @@ _JUDGEMENTS = ("opportunities", "stragglers")
 """Tables that conclude or predict, and are empty where the recording lacks a part of the job."""
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
-
-
-_SAID = ("text", "advice")
-"""Columns of findings that may name settings of the profiler."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,11 +117,7 @@ class Summary:
     @cached_property
     def head(self) -> Head:
         """The head: the first change, the recording, the reasons, the next change and the unknown."""
-        head = head_of(self.claims, self.changes.rows, self.at_a_glance())
-        if self.graph is None:
-            return head
-        traces = list(self.graph.traces.values())
-        return head.worded(partial(said_for, traces))
+        return head_of(self.claims, self.changes.rows, self.at_a_glance())
 
     def __str__(self) -> str:
         """Return the head, as `htagraph summary` begins."""
@@ -217,9 +208,6 @@ class Summary:
         """
         findings = rows_of(self.claims)
         first = self.changes.first
-        if self.graph is not None:
-            traces = self.graph.traces.values()
-            findings = [row | {key: " ".join(said_for(traces, [row[key]])) for key in _SAID} for row in findings]
         lines = [line.text for line in self.head.lines]
         heads = {"first": first.to_dict() if first else None, "head": lines}
         results = {**heads, **self.tables, "findings": findings, "verdict": self.verdict}
@@ -291,7 +279,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), said_for(graph.traces.values(), sentences(claims)), window_us(graph),
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph),
         tuple(claims), step_us, step_text(graph), device_use(results), graph,
         changes_of(results, claims),
     )  # fmt: skip

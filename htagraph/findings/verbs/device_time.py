@@ -23,6 +23,7 @@ from htagraph.findings.phrases import (
     time_text,
 )
 from htagraph.graph.selection import named
+from htagraph.trace.readers import Recorder
 from htagraph.whatif.options import criteria_text
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "top_entry",
 ]  # fmt: skip
 
+_PYTORCH = Recorder()
+"""The recorder of most jobs: PyTorch's profiler."""
 _LETTERS = 80
 """Letters of a name in a sentence. Chosen: half a line of a terminal. Doubled, a name is as long as its sentence."""
 OUTSIDE = {
@@ -44,8 +47,6 @@ UNKNOWN = "launch not recorded"
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
-_MORE_PHASES = "Put torch.profiler.record_function('name') around parts of the code."
-
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
@@ -55,7 +56,11 @@ def launch_not_recorded(count: int, percent: float) -> str:
 
 
 def top_entry(
-    table: pd.DataFrame, by: str, inputs: Sequence[str], saved_us: Callable[[str], float] | None = None
+    table: pd.DataFrame,
+    by: str,
+    inputs: Sequence[str],
+    saved_us: Callable[[str], float] | None = None,
+    recorder: Recorder = _PYTORCH,
 ) -> list[str]:
     """Return what takes most device time, and what to run next; `saved_us`: what half of the time of criteria saves."""
     spent = "device_us" if "device_us" in table else "total_us"
@@ -82,7 +87,7 @@ def top_entry(
     return spoken(
         f"{subject} takes the most {unit}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
-        _after_top(table, by, inputs, what_if) if is_worth
+        _after_top(table, by, inputs, what_if) or _to_group(table, by, recorder) if is_worth
         else f"To see what bounds the job: {command_line('critical-path', inputs)}",
     )  # fmt: skip
 
@@ -110,10 +115,17 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str
             return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
         half = command_line("what-if", inputs, "--scale", f"{what_if}:0.5")
         return f"To predict the job if it took half its time: {half}"
+    return ""
+
+
+def _to_group(table: pd.DataFrame, by: str, recorder: Recorder) -> str:
+    """Return the names that a table by shape or by module lacks, and the setting to record; empty for nothing."""
     if by == "shape" and not (table["input_dims"] != "").any():
-        return "The traces have no input shapes: record them with record_shapes=True."
+        how = recorder.of_pytorch(f": record them with {recorder.setting('shapes')}")
+        return f"The traces have no input shapes{how}."
     if by == "module" and not (table["kind"] == "module").any():
-        return "The traces have no module frames, so annotations are shown instead: record with with_stack=True."
+        how = recorder.of_pytorch(f": record with {recorder.setting('modules')}")
+        return f"The traces have no module frames, so annotations are shown instead{how}."
     return ""
 
 
@@ -201,7 +213,11 @@ def _sampled_sentence(samples: pd.DataFrame) -> str:
 
 
 def phases_sentences(
-    table: pd.DataFrame, inputs: Sequence[str], annotation: str | None, window_us: float = 0.0
+    table: pd.DataFrame,
+    inputs: Sequence[str],
+    annotation: str | None,
+    window_us: float = 0.0,
+    recorder: Recorder = _PYTORCH,
 ) -> list[str]:
     """Return which phase takes the most time, how busy the device is then, and how fast tokens are made.
 
@@ -210,13 +226,14 @@ def phases_sentences(
     if not len(table):
         reason = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
         return [
-            f"There are no phases: {reason}. Put torch.profiler.record_function('name') around parts of the code, call "
-            "prof.step() in the loop, and record with ProfilerActivity.CPU."
+            f"There are no phases: {reason}. Put {recorder.setting('regions')} around parts of the code, "
+            f"{recorder.setting('step')}, and record with {recorder.setting('host')}."
         ]
+    more_phases = f"Put {recorder.setting('regions')} around parts of the code."
     phases = table.groupby("phase", sort=False)
     sums = phases[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum().assign(ranks=phases["rank"].nunique())
     if annotation is None and set(sums.index) == {ANY_STEP}:
-        return [f"There are no phases but the steps. {_MORE_PHASES}"]
+        return [f"There are no phases but the steps. {more_phases}"]
     queued = (sums["kernels"] > 0) & (sums["host_us"] + sums["busy_us"] < MOST * sums["wall_us"])
     critical = command_line("critical-path", inputs)
     unqueued = sums if queued.all() else sums[~queued]
@@ -234,7 +251,7 @@ def phases_sentences(
     if queued.all() or (is_small and queued.any()):
         return [f"No phase takes the time: launched work waits behind other work of devices. To see that: {critical}"]
     if is_small:
-        return [f"No phase takes much of the time: the longest is {name}{of_window}. {_MORE_PHASES}"]
+        return [f"No phase takes much of the time: the longest is {name}{of_window}. {more_phases}"]
     with_tokens = table[table["tokens"] > 0]
     if len(with_tokens):
         tokens = with_tokens.groupby("phase")[["tokens", "wall_us"]].sum()
@@ -308,7 +325,9 @@ def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> 
     return [answer, f"Of {operator!r}, {occurrences} launched {sequences}."]
 
 
-def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
+def roofline_sentences(
+    table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool], recorder: Recorder = _PYTORCH
+) -> list[str]:
     """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
 
     `chosen` says whether the user gave the peaks of computing and of memory.
@@ -316,12 +335,12 @@ def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple
     odd, to_see = table.attrs.get("left_out", 0), command_line("summary", inputs)
     left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""
     if not len(table):
-        return spoken(
-            left_out,
-            "No operator's FLOPs can be counted, as no input shapes were recorded: profile with record_shapes=True (as "
-            "data/gloo_ddp of htagraph's repository was), or with CUPTI's range profiler. To see what takes the time: "
-            f"{to_see}",
+        how = (
+            f": profile with {recorder.setting('shapes')} (as data/gloo_ddp of htagraph's repository was), or with "
+            "CUPTI's range profiler"
         )
+        none = f"No operator's FLOPs can be counted, as no input shapes were recorded{recorder.of_pytorch(how)}."
+        return spoken(left_out, f"{none} To see what takes the time: {to_see}")
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""

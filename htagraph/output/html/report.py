@@ -48,7 +48,6 @@ from htagraph.output.reports.two_jobs import INSIDE, marked, of_both
 from htagraph.output.summary import Summary, summary_of
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.inputs import devices_in, inputs_of, issues_of
-from htagraph.trace.readers import said_for
 from htagraph.whatif.capacity import capacity
 
 __all__ = [
@@ -401,8 +400,7 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     table = table_of(rows.frame, caption=rows.caption, headings=rows.headings, links=links)
     notes = [element("p", note) for note in evidence.notes]
     table = element("div", table, *notes) if notes else table
-    said = said_for(results.graph.traces.values(), sentences(claims))
-    parts: list[Html] = [element("p", sentence) for sentence in said]
+    parts: list[Html] = [element("p", sentence) for sentence in sentences(claims)]
     parts += [element("div", chart, table, class_="columns")] if chart or table else []
     rests = " and ".join(sorted({doubt.value for claim in claims for doubt in claim.rests_on}))
     if rests and not finding.is_caution:

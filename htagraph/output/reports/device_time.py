@@ -29,6 +29,7 @@ from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
+from htagraph.trace.readers import recorder_of
 from htagraph.whatif.options import criteria
 
 __all__ = [
@@ -220,7 +221,11 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     else:
         brief = rows = over_ranks(table).head(top)
         sentences = findings.top_entry(
-            by_class(table) if by == "module" else rows, by, inputs, partial(_saved_by_half_us, graph)
+            by_class(table) if by == "module" else rows,
+            by,
+            inputs,
+            partial(_saved_by_half_us, graph),
+            recorder_of(graph.traces.values()),
         )
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
@@ -382,7 +387,9 @@ def phases_report(
     if not graph.activities.on_device.any():
         titles = {"phases": "Phases, the most wall time of a rank first"}
         brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
-    sentences = findings.phases_sentences(table, inputs, annotation, window_us(graph))
+    sentences = findings.phases_sentences(
+        table, inputs, annotation, window_us(graph), recorder_of(graph.traces.values())
+    )
     return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief}, titles=titles)
 
 
@@ -406,7 +413,8 @@ def roofline_report(
     counters = hg.cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
-    sentences = findings.roofline_sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
+    chosen = (peak_tflops is not None, peak_gbs is not None)
+    sentences = findings.roofline_sentences(table, inputs, chosen, recorder_of(graph.traces.values()))
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )
