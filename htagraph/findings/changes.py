@@ -7,7 +7,7 @@ the page begins with its head.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,7 @@ from htagraph.findings.finding import Claim, Finding, claims_that_are
 from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.phrases import Suggestion
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
@@ -103,6 +104,12 @@ class ProposedChange:
             return ""
         subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
         return f"{self.action or _NO_WAY} {subject}: {brief_gain(self.change.gain)}"
+
+    def with_command(self, inputs: Iterable[str]) -> str:
+        """Return the change as the first thing to do, with the command that predicts the gain, if one does."""
+        if self.change is None:
+            return f"First: {self.text}"
+        return Suggestion(f"First: {self.expected}", self.change.command(inputs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.

@@ -16,7 +16,7 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.findings.change import interval_us, per_step, saved_us, steps_of
 from htagraph.findings.changes import ProposedChange, changes_of
 from htagraph.findings.gain import is_unknown, rows_that_gain
-from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
+from htagraph.findings.phrases import Suggestion, and_list, command_line, plural, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
@@ -143,7 +143,7 @@ class BestChanges:
             lines.append(
                 "Several of these shorten the same time. It is shortened once here, and by each of them in the command."
             )
-        return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
+        return [*lines, Suggestion(f"To predict it{', with start-up' * self.without_start_up}", command)]
 
     def _beyond(self, count: str, verb: str) -> str:
         """Return that the plan is the best one, among changes with a known way, and then among others."""

@@ -13,6 +13,7 @@ from htagraph.core.naming import ANY_STEP, exact_glob, literal_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, SHORT_LIST
 from htagraph.findings.phrases import (
+    Suggestion,
     and_list,
     command_line,
     plural,
@@ -88,7 +89,7 @@ def top_entry(
         f"{subject} takes the most {unit}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
         _after_top(table, by, inputs, what_if) or _to_group(table, by, recorder) if is_worth
-        else f"To see what bounds the job: {command_line('critical-path', inputs)}",
+        else Suggestion("To see what bounds the job", command_line("critical-path", inputs)),
     )  # fmt: skip
 
 
@@ -112,9 +113,9 @@ def _is_worth(row: pd.Series, saved_us: Callable[[str], float], what_if: str) ->
 def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str) -> str:
     if by == "name":
         if "kind" in table and table["kind"].iloc[0].endswith("communication"):
-            return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
+            return Suggestion("To split it into waiting and transfer", command_line("collectives", inputs))
         half = command_line("what-if", inputs, "--scale", f"{what_if}:0.5")
-        return f"To predict the job if it took half its time: {half}"
+        return Suggestion("To predict the job if it took half its time", half)
     return ""
 
 
@@ -249,7 +250,8 @@ def phases_sentences(
     of_window = f" ({share_text(percent)} of the recording)" if percent else ""
     is_small = annotation is None and 0 < percent < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):
-        return [f"No phase takes the time: launched work waits behind other work of devices. To see that: {critical}"]
+        said = "No phase takes the time: launched work waits behind other work of devices. To see that"
+        return [Suggestion(said, critical)]
     if is_small:
         return [f"No phase takes much of the time: the longest is {name}{of_window}. {more_phases}"]
     with_tokens = table[table["tokens"] > 0]
@@ -258,11 +260,11 @@ def phases_sentences(
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"]:
-        second = f"To see what the host does meanwhile: {critical}"
+        second = Suggestion("To see what the host does meanwhile", critical)
     else:
         glob = "*".join(map(literal_glob, name.split("*")))  # a phase has * in place of numbers
         line = command_line("what-if", inputs, "--scale", f"{criteria_text({'op': glob})}:0.5")
-        second = f"To predict the job if {name} took half its time: {line}"
+        second = Suggestion(f"To predict the job if {name} took half its time", line)
     return [
         f"{name} takes the most wall time{' of its own' if queued.any() else ''}: {time_text(most['wall_us'])} "
         f"{ranks}in {plural(int(most['count']), 'region')}{of_window}{runs}.",
@@ -287,8 +289,8 @@ def pattern_text(pattern: str) -> str:
 def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[str]:
     """Return how many occurrences launched fewer kernels than ``--min-length``, and how to see them."""
     again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
-    other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"
-    return [other] if fewer else []
+    other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any"
+    return [Suggestion(other, again)] if fewer else []
 
 
 def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str]) -> list[str]:
@@ -299,8 +301,8 @@ def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, other
     asked = others[0] if others else operator
     length = min_length if others else 1
     again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
-    but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
-    return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
+    but = f", but {and_list(others)} did" if others else ". To include shorter sequences"
+    return [Suggestion(f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}", again)]
 
 
 def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> list[str]:
@@ -340,7 +342,7 @@ def roofline_sentences(
             "CUPTI's range profiler"
         )
         none = f"No operator's FLOPs can be counted, as no input shapes were recorded{recorder.of_pytorch(how)}."
-        return spoken(left_out, f"{none} To see what takes the time: {to_see}")
+        return spoken(left_out, Suggestion(f"{none} To see what takes the time", to_see))
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
@@ -355,8 +357,8 @@ def roofline_sentences(
         "end, was not recorded."
         if at_most else "",
         left_out, _peaks(table, chosen), "" if is_roof_known else roof,
-        f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
-        f"{to_see}"
+        Suggestion(f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be "
+                   "counted", to_see)
         if share < 100 * MOST else "",  # a share that is unknown is not less
     )  # fmt: skip
 

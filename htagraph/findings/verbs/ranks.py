@@ -13,6 +13,7 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import (
+    Suggestion,
     and_list,
     command_line,
     plural,
@@ -130,9 +131,10 @@ def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequ
         most = _longest_awaited(late)
         us, why = float(most["waited_us"].sum()), command_line("stragglers", inputs)
         if nobody_us > MOST * us:
-            return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
+            said = f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why"
+            return Suggestion(said, why)
         came = "comes" if len(most) == 1 else "come"
-        return f"To see why {ranks_text(most['last_rank'].tolist())} {came} last: {why}"
+        return Suggestion(f"To see why {ranks_text(most['last_rank'].tolist())} {came} last", why)
     return ""
 
 
@@ -142,9 +144,9 @@ def _after_transfers(share: dict[str, float], inputs: Sequence[str], faster: Cal
         return ""
     if faster is not None and faster().speedup < 1 + MIN_PERCENT / 100:
         hidden = "Most of the time is transfer, but on a network twice as fast the job would hardly be shorter"
-        return f"{hidden}. To see what bounds the job: {command_line('critical-path', inputs)}"
+        return Suggestion(f"{hidden}. To see what bounds the job", command_line("critical-path", inputs))
     line = command_line("what-if", inputs, "--network", "0.5")
-    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}"
+    return Suggestion("Most of the time is transfer. To predict the job on a network twice as fast", line)
 
 
 class StragglerAnswer(NamedTuple):
@@ -195,7 +197,7 @@ def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequen
     if rank_count < 2:
         return [answer.text]
     if not stragglers.total_wait_us:
-        return [f"{answer.text} For those that were not: {command_line('collectives', inputs)}"]
+        return [Suggestion(f"{answer.text} For those that were not", command_line("collectives", inputs))]
     if stragglers.straggler is None:
         return [answer.text, *_beside_nobody(stragglers)]
     row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
@@ -203,15 +205,17 @@ def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequen
         answer.text,
         f"Why: {row['evidence']}.",
         *_unblamed(stragglers),
-        "To predict the job with that rank as fast as the others: "
-        + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+        Suggestion(
+            "To predict the job with that rank as fast as the others",
+            command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+        ),
     ]
 
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
     changes = [claim.change for claim in claims if claim.change and claim.change.options]
-    return [f"To predict other shares: {change.command(inputs)}" for change in changes]
+    return [Suggestion("To predict other shares", change.command(inputs)) for change in changes]
 
 
 def _nobody(stragglers: Stragglers) -> StragglerAnswer:

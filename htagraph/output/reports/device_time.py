@@ -20,7 +20,7 @@ from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import command_line, share_text, untraced_before
+from htagraph.findings.phrases import Suggestion, command_line, share_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -170,13 +170,13 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name:
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []
     if cause not in (HOST, LOADER, OUTSIDE) and not cause.startswith("rank "):
-        return [f"To see what bounds the job: {command_line('critical-path', inputs)}"]
+        return [Suggestion("To see what bounds the job", command_line("critical-path", inputs))]
     if cause in _SOURCES:
         source = _SOURCES[cause]
         share = 100 * _gain_without(graph, source.option)
         if share >= MIN_PERCENT:
             command = command_line("what-if", inputs, source.option)
-            return [f"With {source.words} the job would be {share_text(share)} shorter: {command}"]
+            return [Suggestion(f"With {source.words} the job would be {share_text(share)} shorter", command)]
     from htagraph.findings.changes import changes_of
     from htagraph.findings.verbs.gains import tried
 
@@ -216,7 +216,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     if by == "rank":
         most = table[["kind", "name"]].drop_duplicates().head(top)
         rows = most.merge(table, on=["kind", "name"])
-        sentences = [f"To see whether a rank is slow, beyond chance: {command_line('stragglers', inputs)}"]
+        sentences = [Suggestion("To see whether a rank is slow, beyond chance", command_line("stragglers", inputs))]
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
