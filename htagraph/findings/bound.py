@@ -33,7 +33,15 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
-from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, share_text, steps_text, time_text
+from htagraph.findings.phrases import (
+    CATEGORY_WORDS,
+    NO_OPERATOR,
+    Advice,
+    cause_words,
+    share_text,
+    steps_text,
+    time_text,
+)
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -63,14 +71,15 @@ LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
 """The advice where the job waits for its data loader."""
 _QUEUE_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
 """The advice where the job waits for some batches of its data loader, and not for others."""
-_ADVICE = {
+_ADVICE: Mapping[str, str] = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
     ),
     "memory": "Copy less, or on a stream of its own while the device computes.",
-    "other_work": (
+    "other_work": Advice(
         "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
-        "another process or an unrecorded stream, probably had the device. A faster host gains nothing there."
+        "another process or an unrecorded stream, probably had the device.",
+        "A faster host gains nothing there.",
     ),
 }
 """The advice for a cause that needs no other facts of the job."""
@@ -394,14 +403,16 @@ def _advice(claim: BoundClaim) -> str:
         return f"Make what {claim.source or 'the job'} waits for faster, or ask for it earlier."
     if claim.about == "computation":
         kernel = claim.first_kernel
-        text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path. " if kernel else ""
+        look = "See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
         if kernel and kernel.is_tuned:
-            return (
-                f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already. See "
-                "how near its peaks the device is (htagraph roofline)."
+            return Advice(
+                f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already.",
+                "See how near its peaks the device is (htagraph roofline).",
             )
-        return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-    advice = _ADVICE.get(claim.about, "") * (not claim.is_beside)
+        if kernel:
+            return Advice(f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of the path.", look)
+        return look
+    advice = "" if claim.is_beside else _ADVICE.get(claim.about, "")
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
 
 

@@ -14,11 +14,21 @@ from htagraph.findings.bound import BOUND
 from htagraph.findings.changes import ProposedChange
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.finding import Claim, Finding
-from htagraph.findings.phrases import spoken
+from htagraph.findings.phrases import Advice, spoken
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.verdict import Sentence, stated
 
-__all__ = ["MOST_NUMBERS", "MOST_WORDS", "Head", "HeadLine", "head_of", "numbers_in", "times_in", "words_in"]
+__all__ = [
+    "MOST_NUMBERS",
+    "MOST_WORDS",
+    "Head",
+    "HeadLine",
+    "RecordingExtent",
+    "head_of",
+    "numbers_in",
+    "times_in",
+    "words_in",
+]
 
 MOST_WORDS: Final = 90
 """Words of a head at most. Chosen: they are read in half a minute. Doubled, readers skip to the tables."""
@@ -30,8 +40,15 @@ _MOST_REASONS: Final = 2
 has a sentence, as in the verdict."""
 _NUMBER = re.compile(r"(?<![\w.…-])\d[\d,]*(?:\.\d+)?(?![\w…])")
 _TIME = re.compile(r"(?<![\w.…-])\d[\d,]*(?:\.\d+)? (?:ns|µs|ms|s|min|h)(?!\w)")
-_SENTENCE_END = re.compile(r"(?<=[\w)]\.)\s")
-_ASIDE = re.compile(r" \([^()]*\)")
+
+
+class RecordingExtent(NamedTuple):
+    """The extent of a recording, as a sentence."""
+
+    brief: str
+    """The sentence without brackets."""
+    text: str
+    """The whole sentence."""
 
 
 class HeadLine(NamedTuple):
@@ -82,7 +99,7 @@ class Head:
         return [line for line in lines if line.sentence]
 
 
-def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recording: str) -> Head:
+def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recording: RecordingExtent) -> Head:
     """Return the head of a summary.
 
     The first change and the recording always have their place. A reason, a gap of the recording, another reason, the
@@ -91,16 +108,16 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     Args:
         claims: the claims of the job, in the order of reading.
         changes: the list of changes, the first thing to do first.
-        recording: the extent of the recording, as a sentence.
+        recording: the extent of the recording.
 
     Example:
-        >>> head_of([], [], "1 rank, 3.39 s.").lines
+        >>> head_of([], [], RecordingExtent("1 rank, 3.39 s.", "1 rank, 3.39 s.")).lines
         [HeadLine(label='', sentence='1 rank, 3.39 s.')]
     """
     sentences = stated(claims)
     first = changes[0] if changes else None
     action = first.text if first else _advised(sentences)
-    head = Head(action, _ASIDE.sub("", recording))
+    head = Head(action, recording.brief)
     reasons = list(_reasons(sentences, first))
     head = _with_reasons(head, reasons[:1])
     unknown = _unknown(sentences)[:1]
@@ -109,7 +126,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     further = [change for change in changes[1:] if not change.is_tuned]
     next_texts = _next_text(further[0]) if further else []
     head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
-    return _longest_that_fits(head, [replace(head, recording=recording)])
+    return _longest_that_fits(head, [replace(head, recording=recording.text)])
 
 
 def words_in(text: str) -> int:
@@ -156,7 +173,7 @@ def _next_text(change: ProposedChange) -> list[str]:
 
     The gain is left out: alone, it holds time that the first change takes away, too.
     """
-    advice = _SENTENCE_END.split(change.action)[0]
+    advice = change.action.first if isinstance(change.action, Advice) else change.action
     title = f"{change.change.title}." if change.change else ""
     return spoken(advice or title)
 

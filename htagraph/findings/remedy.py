@@ -21,7 +21,7 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
-from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
+from htagraph.findings.phrases import Advice, and_list, plural, share_text, size_text, time_text
 from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, Precondition, checks_of
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
@@ -339,6 +339,8 @@ class _Way(NamedTuple):
     """The preconditions of the advice."""
     reach: Reach = MODELLED
     """The part of the replaced time that stays."""
+    further: tuple[str, ...] = ()
+    """Further sentences of the advice in a program with PyTorch."""
 
 
 RemedyKind: TypeAlias = Literal[
@@ -422,8 +424,9 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without compilation",
         "no compilation in the steps",
         "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
-        "torch._dynamo.mark_dynamic. TORCH_LOGS=recompiles says what changed.",
+        "torch._dynamo.mark_dynamic.",
         "Shapes or values that code is compiled for change: pad to few sizes.",
+        further=("TORCH_LOGS=recompiles says what changed.",),
     ),
     "attention": _Way(
         _attention,
@@ -530,11 +533,12 @@ def _why(claim: RemedyClaim) -> str:
     return f"{claim.text}."
 
 
-def _advice(claim: RemedyClaim) -> str:
+def _advice(claim: RemedyClaim) -> Advice:
     """Return the advice, and facts to check before."""
     way = _KINDS[claim.about]
-    advice = claim.recorder.of_pytorch(way.advice, way.plain)
-    return " ".join([advice.format(name=claim.name), *claim.checks])
+    if not claim.recorder.has_pytorch:
+        return Advice(way.plain.format(name=claim.name), *claim.checks)
+    return Advice(way.advice.format(name=claim.name), *way.further, *claim.checks)
 
 
 REMEDY = Finding(

@@ -16,9 +16,9 @@ from htagraph.analyses.step_times import step_times
 from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table
 from htagraph.findings.changes import ProposedChanges, changes_of
-from htagraph.findings.device_idle import device_use
+from htagraph.findings.device_idle import DeviceUse, device_use
 from htagraph.findings.finding import Claim
-from htagraph.findings.head import Head, head_of
+from htagraph.findings.head import Head, RecordingExtent, head_of
 from htagraph.findings.incomplete import is_judged
 from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, time_text, untraced_before
@@ -65,7 +65,7 @@ class Summary:
     """The answers of `htagraph summary` as tables and sentences.
 
     Attributes:
-        inputs: What was read, one row per rank.
+        inputs: The ranks that were read, one row per rank.
         tables: Results by name, with the columns that ``htagraph schema summary`` describes; ``critical_path`` is
             `CriticalPath.summary`, ``gaps`` is `Replay.gap_shares`.
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
@@ -76,7 +76,7 @@ class Summary:
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
         step_text: How many steps take how long, in words, without earlier work, with the mean or range if it differs.
-        device_use: how busy devices are, as a part of a sentence; empty without device work.
+        device_use: The busy share of devices, in words; empty without device work.
         graph: The job.
         changes: The list of changes, the first thing to do first; see `htagraph.changes`.
     """
@@ -89,7 +89,7 @@ class Summary:
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
     step_text: str = ""
-    device_use: str = ""
+    device_use: DeviceUse = DeviceUse()
     graph: DependencyGraph | None = None
     changes: ProposedChanges = field(default_factory=ProposedChanges)
 
@@ -117,7 +117,7 @@ class Summary:
     @cached_property
     def head(self) -> Head:
         """The head: the first change, the recording, the reasons, the next change and the unknown."""
-        return head_of(self.claims, self.changes.rows, self.at_a_glance())
+        return head_of(self.claims, self.changes.rows, self.extent)
 
     def __str__(self) -> str:
         """Return the head, as `htagraph summary` begins."""
@@ -125,6 +125,11 @@ class Summary:
 
     def at_a_glance(self) -> str:
         """Return the extent of the recording, in a line: ranks, devices, steps or time, and how busy devices are."""
+        return self.extent.text
+
+    @property
+    def extent(self) -> RecordingExtent:
+        """The extent of the recording: ranks, devices, steps or time, and the busy share of devices."""
         read = len(self.inputs)
         size = int(self.inputs["world_size"].max()) if read else 0
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
@@ -135,9 +140,9 @@ class Summary:
         if self.graph is not None:
             length = usual_step_text(self.graph) or length
         extent = ", ".join([ranks, *kinds, length])
-        if not self.device_use:
-            return f"{extent}."
-        return f"{extent}; {self.device_use}."
+        if not self.device_use.busy:
+            return RecordingExtent(f"{extent}.", f"{extent}.")
+        return RecordingExtent(f"{extent}; {self.device_use.busy}.", f"{extent}; {self.device_use.text}.")
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.

@@ -91,4 +91,7 @@ def opportunities_sentences(claims: Sequence[Claim], found: ProposedChanges, inp
 
 def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
     """Return what to do first, and the command that predicts it."""
-    return [] if first is None else [first.with_command(inputs)]
+    if first is None:
+        return []
+    sentence = first.with_command(inputs)
+    return [sentence]
