@@ -33,7 +33,15 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
-from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, share_text, steps_text, time_text
+from htagraph.findings.phrases import (
+    CATEGORY_WORDS,
+    NO_OPERATOR,
+    Advice,
+    cause_words,
+    share_text,
+    steps_text,
+    time_text,
+)
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -52,6 +60,7 @@ __all__ = [
     "BoundClaim",
     "KernelShare",
     "LateStart",
+    "bound_text",
     "is_unrecorded",
     "loader_advice",
     "source_of",
@@ -62,14 +71,15 @@ LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
 """The advice where the job waits for its data loader."""
 _QUEUE_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
 """The advice where the job waits for some batches of its data loader, and not for others."""
-_ADVICE = {
+_ADVICE: Mapping[str, str] = {
     "communication": (
         "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
     ),
     "memory": "Copy less, or on a stream of its own while the device computes.",
-    "other_work": (
+    "other_work": Advice(
         "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
-        "another process or an unrecorded stream, probably had the device. A faster host gains nothing there."
+        "another process or an unrecorded stream, probably had the device.",
+        "A faster host gains nothing there.",
     ),
 }
 """The advice for a cause that needs no other facts of the job."""
@@ -314,6 +324,14 @@ def source_of(graph: DependencyGraph) -> str:
 
 
 def _short(claim: BoundClaim) -> str:
+    batches = claim.batches
+    waits = f" It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps."
+    pace = " What it waits for sets the pace." if claim.source and claim.about == "outside" else ""
+    return f"{bound_text(claim)}.{waits * claim.by_workers}{_late(claim)}{pace}"
+
+
+def bound_text(claim: BoundClaim) -> str:
+    """Return the bound of a job, the gain without the cause, and the next cause: a sentence without a full stop."""
     said = _own(claim) if claim.late is None else (*_own(claim), "head")  # which has a sentence
     shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
@@ -327,12 +345,7 @@ def _short(claim: BoundClaim) -> str:
         text += f", {share_text(claim.unrecorded_percent)} without any event (code, or a wait)"
     free = _free(claim) if claim.largest is None else claim.largest  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
-    text += free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
-    if claim.by_workers:
-        batches = claim.batches
-        text += f". It waits for {batches.waited:,} of {batches.total:,} batches: only a faster loader helps"
-    pace = " What it waits for sets the pace." if claim.source and claim.about == "outside" else ""
-    return f"{text}.{_late(claim)}{pace}"
+    return text + free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
 
 
 def _called(claim: BoundClaim, category: str) -> str:
@@ -397,7 +410,7 @@ def is_unrecorded(claim: Claim) -> bool:
 
 def _advice(claim: BoundClaim) -> str:
     if is_unrecorded(claim):
-        return "Record with with_stack=True, to see what the host does."
+        return claim.recorder.to_see("modules", "what the host does")
     if claim.about == "data_loading":
         return loader_advice(claim.batches)
     if claim.about == "outside":
@@ -405,14 +418,16 @@ def _advice(claim: BoundClaim) -> str:
     if claim.about == "computation":
         kernel = claim.first_kernel
         path = "this rest" if _path(claim) != "the critical path" else "the path"
-        text = f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}. " if kernel else ""
+        look = "See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
         if kernel and kernel.is_tuned:
-            return (
-                f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already. See "
-                "how near its peaks the device is (htagraph roofline)."
+            return Advice(
+                f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already.",
+                "See how near its peaks the device is (htagraph roofline).",
             )
-        return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-    advice = _ADVICE.get(claim.about, "") * (not claim.is_beside)
+        if kernel:
+            return Advice(f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}.", look)
+        return look
+    advice = "" if claim.is_beside else _ADVICE.get(claim.about, "")
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
 
 

@@ -7,7 +7,7 @@ the page begins with its head.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +23,7 @@ from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.open_step import OpenStepClaim
+from htagraph.findings.phrases import Suggestion
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
@@ -100,14 +101,27 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """The advice and the gain, in words."""
-        action = self.action or _NO_WAY
         if self.change:
-            subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
-            return f"{action} {subject}: {brief_gain(self.change.gain)}."
+            return f"{self.expected}."
+        action = self.action or _NO_WAY
         is_recording = self.finding in (START_UP.name, BOUND.name)
         if self.gain is None or is_recording:  # another recording makes no job faster
             return action
         return f"{action} Without it: {brief_gain(self.gain)}."
+
+    @property
+    def expected(self) -> str:
+        """The advice and the gain of the change that can be predicted, without a full stop; empty without a change."""
+        if self.change is None:
+            return ""
+        subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
+        return f"{self.action or _NO_WAY} {subject}: {brief_gain(self.change.gain)}"
+
+    def with_command(self, inputs: Iterable[str]) -> str:
+        """Return the change as the first thing to do, with the command that predicts the gain, if one does."""
+        if self.change is None:
+            return f"First: {self.text}"
+        return Suggestion(f"First: {self.expected}", self.change.command(inputs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.
@@ -280,8 +294,9 @@ def _is_surely_known(row: ProposedChange) -> bool:
 def _of_unrecorded(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     """Yield the proposal to record the host, where most of the host time on the path is without any event."""
     for finding, claims in sentences:
-        if finding is BOUND and is_unrecorded(claims[0]):
-            yield ProposedChange(finding.name, claims[0].about, finding.advice(*claims), None)
+        advice = finding.advice(*claims) if finding is BOUND and is_unrecorded(claims[0]) else ""
+        if advice:
+            yield ProposedChange(finding.name, claims[0].about, advice, None)
 
 
 def _of_damage(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:

@@ -30,7 +30,7 @@ from htagraph.findings.finding import (
     claims_that_are,
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, plural, share_text, spoken, steps_text, time_text
+from htagraph.findings.phrases import Advice, and_list, plural, share_text, spoken, steps_text, time_text
 from htagraph.findings.preconditions import ARE_MANY, HAS_GRAPHS, HAS_ROOM, IS_NOT_REPLAYED, checks_of
 from htagraph.findings.reach import NODE_US
 from htagraph.findings.remedy import REMEDY, RemedyClaim
@@ -43,7 +43,7 @@ from htagraph.graph.measures.pauses import CAUSES, IdleCause
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import MANY, LateReason, late_reason, while_loading
 
-__all__ = ["DEVICE_IDLE", "DeviceIdleClaim", "device_use", "idle_chart", "idle_times"]
+__all__ = ["DEVICE_IDLE", "DeviceIdleClaim", "DeviceUse", "device_use", "idle_chart", "idle_times"]
 
 HostReason: TypeAlias = Literal[LateReason, "graphs", "nothing", ""]
 """Why the host is late: one of `LATE_REASONS`; it launches CUDA graphs, or launches nothing. Empty where the device
@@ -231,27 +231,38 @@ def _marks(results: Results, rank: int, work: Array) -> tuple[Array, Array]:
     return 2 * at_work, 2 * at_work + 1
 
 
-def device_use(results: Results) -> str:
-    """Return how busy devices are in the usual steps, and how much they only communicate, as a part of a sentence.
+class DeviceUse(NamedTuple):
+    """The share of the time in which devices are busy, in words."""
 
-    It is empty where the recording lacks device work.
-    """
+    busy: str = ""
+    """A part of a sentence; empty where the recording lacks device work."""
+    aside: str = ""
+    """The share in which devices only communicate, for brackets; empty for none."""
+
+    @property
+    def text(self) -> str:
+        """The words, with the brackets."""
+        return f"{self.busy} ({self.aside})" if self.aside else self.busy
+
+
+def device_use(results: Results) -> DeviceUse:
+    """Return how busy devices are in the usual steps, and how much they only communicate."""
     if Part.DEVICE in results.graph.ledger.lacks:
-        return ""
+        return DeviceUse()
     table = idle_times(results)
     window, who = table["window_us"].sum() / len(CAUSES), "devices" if len(table) > len(CAUSES) else "device"
     if not window:
-        return ""
+        return DeviceUse()
     at_most = "at most " if upper_bounds(results.graph).any() else ""
     text = f"{who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
     if results.usual:
-        return f"{text} of these steps"
+        return DeviceUse(f"{text} of these steps")
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
     if len(results.graph.start_up):
         text += " apart from start-up"
     elif not len(results.graph.step_spans):
         text += " from first to last work"
-    return f"{text} ({share_text(talks)} only communicating)" if talks else text
+    return DeviceUse(text, f"{share_text(talks)} only communicating" if talks else "")
 
 
 def _when(results: Results) -> list[DeviceIdleClaim]:
@@ -468,7 +479,7 @@ def _why(claim: DeviceIdleClaim) -> str:
 def _advice(claim: DeviceIdleClaim) -> str:
     is_told = claim.about == "host_wait" and claim.is_recorded
     advice = _HOST[claim.host].advice if is_told and claim.host in _HOST else ""
-    compiles = "" if claim.is_compiled else " (torch.compile)"  # no advice to who does
+    compiles = "" if claim.is_compiled else claim.recorder.of_pytorch(" (torch.compile)")  # no advice to who does
     graphs = _MORE_GRAPHS if claim.has_replays else _GRAPHS
     ways = spoken(graphs if claim.can_replay else "", _LARGER if claim.has_room else "", _FEWER)
     if claim.about == "kernel_wait":
@@ -478,7 +489,7 @@ def _advice(claim: DeviceIdleClaim) -> str:
     listed = f"{', '.join(first)} or {last}" if first else last
     said = advice.format(ways=listed, replays=replays).format(compile=compiles)
     is_of_graphs = claim.can_replay and (claim.about == "kernel_wait" or claim.host == "launches")
-    return " ".join(spoken(said, *(claim.checks if said and is_of_graphs else ())))
+    return Advice(said, *claim.checks) if said and is_of_graphs else said
 
 
 def _evidence(results: Results, claim: DeviceIdleClaim) -> Evidence:

@@ -17,6 +17,7 @@ from htagraph.findings.change import Gain, PredictedChange
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.graph.measures.ledger import Part
+from htagraph.trace.readers import Recorder
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -88,6 +89,8 @@ class Claim:
     """The ranks that it names, the most important first."""
     is_beside: bool = False
     """Whether it is said beside a claim that gains more."""
+    recorder: Recorder = field(default=Recorder(), compare=False, repr=False)
+    """The program that recorded the job, in whose words advice names settings."""
 
 
 SomeClaim = TypeVar("SomeClaim", bound=Claim)

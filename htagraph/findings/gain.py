@@ -46,6 +46,7 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.host_time import has_long_pauses
 from htagraph.queries.path_segments import Batches
+from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES, What
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
@@ -261,6 +262,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         (gain.low_us, gain.high_us),
         rests_on=doubts_of(results) & rests,
         gain=gain,
+        ranks=_ranks_of(results, row["what"]),
         what=row["what"],
         target=row["target"],
         half=half,
@@ -275,6 +277,14 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         is_interrupted=bool(results.claims(INTERRUPTED.when)),
     )
     return [claim]
+
+
+def _ranks_of(results: Results, what: What) -> tuple[int, ...]:
+    """Return the straggler, where a gain is that of its work; no rank for every other gain."""
+    if what != "straggler":
+        return ()
+    rank = straggler_of(results.warm_graph)[0]
+    return () if rank is None else (rank,)
 
 
 def _is_tuned(results: Results, row: Mapping[Any, Any]) -> bool:
@@ -389,7 +399,8 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
     if claim.is_region:
         return None
     if claim.what == "straggler":
-        return PredictedChange(straggler_change(claim.about), ("--fix-straggler", "auto"), gain_in(claim))
+        (rank,) = claim.ranks
+        return PredictedChange(f"rank {rank} as fast as its peers", ("--fix-straggler", "auto"), gain_in(claim))
     if not claim.target:
         return None
     if claim.is_loader:
@@ -449,17 +460,6 @@ def _is_around_others(graph: DependencyGraph, name: str) -> bool:
     return bool(graph.own_time[regions].sum() < MOST * acts.duration[regions].sum())
 
 
-def straggler_change(name: str) -> str:
-    """Return the change of a straggler, given its name in `htagraph.opportunities`.
-
-    Example:
-        >>> straggler_change("rank 2 beyond its peers'")
-        'rank 2 as fast as its peers'
-    """
-    rank = name.removesuffix(" beyond its peers'")
-    return f"{rank} as fast as its peers"
-
-
 def _advice(*claims: GainClaim) -> str:
     """Return what to change, or what to record to see it; of what contains another gain, that one says it."""
     named = next((each for each in claims if each.target and not each.is_around), None)
@@ -467,7 +467,7 @@ def _advice(*claims: GainClaim) -> str:
         return ""
     is_seen = named.has_stacks or named.is_unknown
     if named.about == BETWEEN_OPERATORS and named.is_largest and not is_seen:
-        return "Record with with_stack=True, to see what Python does between operators."
+        return named.recorder.to_see("modules", "what Python does between operators")
     return loader_advice(named.batches) if named.is_loader else ""
 
 

@@ -6,7 +6,7 @@ It fits into 90 words and ten numbers, and a time stands in it once. The verdict
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -15,11 +15,21 @@ from htagraph.findings.changes import ProposedChange
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.next_change import NextChange
-from htagraph.findings.phrases import spoken
+from htagraph.findings.phrases import Advice, spoken
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.verdict import Sentence, stated
 
-__all__ = ["MOST_NUMBERS", "MOST_WORDS", "Head", "HeadLine", "head_of", "numbers_in", "times_in", "words_in"]
+__all__ = [
+    "MOST_NUMBERS",
+    "MOST_WORDS",
+    "Head",
+    "HeadLine",
+    "RecordingExtent",
+    "head_of",
+    "numbers_in",
+    "times_in",
+    "words_in",
+]
 
 MOST_WORDS: Final = 90
 """Words of a head at most. Chosen: they are read in half a minute. Doubled, readers skip to the tables."""
@@ -31,8 +41,15 @@ _MOST_REASONS: Final = 2
 has a sentence, as in the verdict."""
 _NUMBER = re.compile(r"(?<![\w.…-])\d[\d,]*(?:\.\d+)?(?![\w…])")
 _TIME = re.compile(r"(?<![\w.…-])\d[\d,]*(?:\.\d+)? (?:ns|µs|ms|s|min|h)(?!\w)")
-_SENTENCE_END = re.compile(r"(?<=[\w)]\.)\s")
-_ASIDE = re.compile(r" \([^()]*\)")
+
+
+class RecordingExtent(NamedTuple):
+    """The extent of a recording, as a sentence."""
+
+    brief: str
+    """The sentence without brackets."""
+    text: str
+    """The whole sentence."""
 
 
 class HeadLine(NamedTuple):
@@ -69,12 +86,6 @@ class Head:
     not_known: str = ""
     """A gap of the recording; empty for none that matters."""
 
-    def worded(self, words: Callable[[list[str]], list[str]]) -> Head:
-        """Return the head in the words that a function returns for a list of texts."""
-        why = tuple(words([*self.why]))
-        first, then, not_known = (" ".join(words([text])) for text in (self.first, self.then, self.not_known))
-        return Head(first, self.recording, why, then, not_known)
-
     @property
     def lines(self) -> list[HeadLine]:
         """The parts as they are read."""
@@ -92,7 +103,7 @@ class Head:
 def head_of(
     claims: Sequence[Claim],
     changes: Sequence[ProposedChange],
-    recording: str,
+    recording: RecordingExtent,
     next_change: NextChange | None = None,
 ) -> Head:
     """Return the head of a summary.
@@ -103,17 +114,17 @@ def head_of(
     Args:
         claims: the claims of the job, in the order of reading.
         changes: the list of changes, the first thing to do first.
-        recording: the extent of the recording, as a sentence.
+        recording: the extent of the recording.
         next_change: the change to make after the first one.
 
     Example:
-        >>> head_of([], [], "1 rank, 3.39 s.").lines
+        >>> head_of([], [], RecordingExtent("1 rank, 3.39 s.", "1 rank, 3.39 s.")).lines
         [HeadLine(label='', sentence='1 rank, 3.39 s.')]
     """
     sentences = stated(claims)
     first = changes[0] if changes else None
     action = first.text if first else _advised(sentences)
-    head = Head(action, _ASIDE.sub("", recording))
+    head = Head(action, recording.brief)
     reasons = list(_reasons(sentences, first))
     head = _with_reasons(head, reasons[:1])
     unknown = _unknown(sentences)[:1]
@@ -121,7 +132,7 @@ def head_of(
     head = _with_reasons(head, reasons[1:])
     next_texts = _next_texts(next_change) if next_change else []
     head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
-    return _longest_that_fits(head, [replace(head, recording=recording)])
+    return _longest_that_fits(head, [replace(head, recording=recording.text)])
 
 
 def words_in(text: str) -> int:
@@ -164,9 +175,9 @@ def _advised(sentences: Iterable[Sentence]) -> str:
 
 
 def _next_texts(following: NextChange) -> list[str]:
-    """Return the first sentence of the advice of the next change, or its name, with what it adds and without."""
+    """Return the first sentence of the advice of the next change, or its name, with the time that it adds and without."""
     change = following.row
-    advice = _SENTENCE_END.split(change.action)[0]
+    advice = change.action.first if isinstance(change.action, Advice) else change.action
     title = f"{change.change.title}." if change.change else ""
     action = advice or title
     with_gain = f"{action} {following.gain}" if action and following.gain else ""

@@ -163,7 +163,7 @@ def _advice(*claims: HostPauseClaim) -> str:
     is_untraced = not longest.about
     is_large = longest.figure >= 100 * LARGE_SHARE
     if is_untraced and is_large and not longest.has_stacks:
-        return "Record with with_stack=True, to see what runs in that time."
+        return longest.recorder.to_see("modules", "what runs in that time")
     if not any(claim.is_awaited for claim in claims):
         return ""
     return "Only one thread at a time runs Python (GIL): do this work in another process."

@@ -143,7 +143,7 @@ def _short(claim: InterruptedClaim) -> str:
     }.get(claim.pattern, "")
     if not pattern and _code(claim) == "native":
         inside = share_text(100 * claim.native.interrupted)
-        pattern = f" ({inside} of that inside operators of PyTorch, where no Python runs)"
+        pattern = claim.recorder.of_pytorch(f" ({inside} of that inside operators of PyTorch, where no Python runs)")
     ranks, every = _affected(claim), len(claim.counts)
     counts = [claim.counts[rank] for rank in ranks]
     shares = [claim.shares[rank] for rank in ranks]

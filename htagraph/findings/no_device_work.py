@@ -62,5 +62,5 @@ def _why(claim: NoDeviceWorkClaim) -> str:
 
 NO_DEVICE_WORK = Finding(
     "no_device_work", when=_when, short=_short, why=_why, is_caution=True, advice=lambda claim:
-    "Record times without counters." if claim.counted else "Record with activities=[CPU, CUDA].",
+    "Record times without counters." if claim.counted else f"Record with {claim.recorder.setting('device')}.",
 )  # fmt: skip

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from htagraph.queries.straggler import RankStragglers
 
 __all__ = [
-    "CATEGORY_WORDS", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "group_words", "plural",
+    "CATEGORY_WORDS", "NO_OPERATOR", "Advice", "Suggestion", "and_list", "cause_words", "command_line", "distinct",
+    "group_words",
+    "plural",
     "ranks_text", "share_text", "shares_text", "short_number", "shortened", "size_text", "slower_rank", "spoken",
     "steps_text", "time_text", "unblamed", "untraced_before", "waits_text", "why_nobody",
 ]  # fmt: skip
@@ -264,6 +266,62 @@ def command_line(command: str, inputs: Iterable[str], *options: str) -> str:
         "htagraph what-if 'my job' --scale 'name=*gemm*:0.5'"
     """
     return shlex.join(["htagraph", command, *inputs, *options])
+
+
+class Advice(str):
+    """Advice of several sentences; the first sentence stands alone where space is short.
+
+    Example:
+        >>> advice = Advice("Begin with gemm.", "See what else takes time.")
+        >>> advice, advice.first
+        ('Begin with gemm. See what else takes time.', 'Begin with gemm.')
+    """
+
+    __slots__ = ("first", "further")
+
+    first: str
+    """The first sentence."""
+    further: tuple[str, ...]
+    """All other sentences."""
+
+    def __new__(cls, first: str, *further: str) -> Advice:
+        """Return the advice, given the sentences."""
+        advice = super().__new__(cls, " ".join([first, *further]))
+        advice.first = first
+        advice.further = further
+        return advice
+
+    def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override] # copies are made of all sentences
+        """Return the sentences for a copy."""
+        return self.first, *self.further
+
+
+class Suggestion(str):
+    """A sentence that ends with a command to run; terminals show the command in a line of its own.
+
+    Example:
+        >>> suggestion = Suggestion("To see why", command_line("stragglers", ["demo"]))
+        >>> suggestion, suggestion.command
+        ('To see why: htagraph stragglers demo', 'htagraph stragglers demo')
+    """
+
+    __slots__ = ("command", "said")
+
+    said: str
+    """The words before the command, without a colon."""
+    command: str
+    """The command."""
+
+    def __new__(cls, said: str, command: str) -> Suggestion:
+        """Return the sentence of the words and the command."""
+        sentence = super().__new__(cls, f"{said}: {command}")
+        sentence.said = said
+        sentence.command = command
+        return sentence
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override] # copies are made of both parts
+        """Return the parts for a copy."""
+        return self.said, self.command
 
 
 def shares_text(shares: Mapping[int, float]) -> str:

@@ -16,10 +16,11 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.findings.change import interval_us, per_step, saved_us, steps_of
 from htagraph.findings.changes import ProposedChange, changes_of
 from htagraph.findings.gain import is_unknown, rows_that_gain
-from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
+from htagraph.findings.phrases import Suggestion, and_list, command_line, plural, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
+from htagraph.trace.readers import setting_for
 from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
@@ -142,7 +143,7 @@ class BestChanges:
             lines.append(
                 "Several of these shorten the same time. It is shortened once here, and by each of them in the command."
             )
-        return [*lines, f"To predict it{', with start-up' * self.without_start_up}: {command}"]
+        return [*lines, Suggestion(f"To predict it{', with start-up' * self.without_start_up}", command)]
 
     def _beyond(self, count: str, verb: str) -> str:
         """Return that the plan is the best one, among changes with a known way, and then among others."""
@@ -166,7 +167,9 @@ class BestChanges:
             lines.append(f"Not compared, as transfers share links then: {names}{more}.")
         if self.unknown_us:
             time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"
-            lines.append(f"No change is known for {time} without any event: record with with_stack=True to see it.")
+            modules = setting_for(self.outcome.baseline.traces.values(), "modules")
+            how = f": record with {modules} to see it" if modules else ""
+            lines.append(f"No change is known for {time} without any event{how}.")
         return lines
 
 

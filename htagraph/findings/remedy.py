@@ -21,7 +21,7 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
-from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
+from htagraph.findings.phrases import Advice, and_list, plural, share_text, size_text, time_text
 from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, Precondition, checks_of
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
@@ -333,10 +333,14 @@ class _Way(NamedTuple):
     """The same change, as a thing."""
     advice: str
     """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity."""
+    plain: str
+    """The same for a program without PyTorch."""
     needs: tuple[Precondition, ...] = ()
     """The preconditions of the advice."""
     reach: Reach = MODELLED
     """The part of the replaced time that stays."""
+    further: tuple[str, ...] = ()
+    """Further sentences of the advice in a program with PyTorch."""
 
 
 RemedyKind: TypeAlias = Literal[
@@ -350,12 +354,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "in pinned memory, with no wait for copies to the device",
         "pinned memory for copies",
         "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
+        "Pin the memory (cudaHostAlloc), and copy without waiting (cudaMemcpyAsync).",
     ),
     "allocator": _Way(
         _allocator,
         "without these calls of the allocator",
         "an allocator without these calls",
         "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "Use less memory{name}, or keep what is freed (cudaMallocAsync).",
         (CACHES_MEMORY,),
     ),
     "optimizer": _Way(
@@ -363,6 +369,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "as one kernel with a quarter of the host time",
         "the optimizer as one kernel",
         "Make the optimizer with fused=True.",
+        "Update all parameters in one kernel.",
         (HAS_FUSED_CLASS,),
         REACH["optimizer"],
     ),
@@ -371,6 +378,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "with such products twice as fast",
         "twice the speed of products in single precision",
         "Use autocast {name}.",
+        "Multiply in a narrower type, for which the device has faster units.",
         reach=REACH["single precision"],
     ),
     "below the roof": _Way(
@@ -378,6 +386,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "at half of that peak",
         "half of the device's peak for these kernels",
         "Try other kernels for {name}: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+        "Try other kernels for {name}: another library, or other sizes.",
         reach=REACH["below the roof"],
     ),
     "pointwise": _Way(
@@ -385,17 +394,20 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "with one kernel in place of each row, as long as its longest",
         "one kernel in place of each row of elementwise kernels",
         "Fuse elementwise kernels: torch.compile, or fused kernels for norms, embeddings and activations.",
+        "Fuse elementwise kernels.",
     ),
     "messages": _Way(
         _messages,
         "with one call in place of each row, as long as one of them",
         "one call in place of each row of small messages",
         "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
+        "Send them as one: with larger buckets, or as one flat tensor.",
     ),
     "calls": _Way(
         _calls,
         "without these collectives",
         "no small collectives in a row",
+        "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
         "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
         reach=REACH["calls"],
     ),
@@ -404,6 +416,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without this loop",
         "whole tensors in place of a loop",
         "Replace the loop by operators on whole tensors (vectorize it; foreach=True for an optimizer).",
+        "Replace the loop by operators on whole tensors.",
         reach=REACH["loops"],
     ),
     "compiling": _Way(
@@ -411,13 +424,16 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without compilation",
         "no compilation in the steps",
         "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
-        "torch._dynamo.mark_dynamic. TORCH_LOGS=recompiles says what changed.",
+        "torch._dynamo.mark_dynamic.",
+        "Shapes or values that code is compiled for change: pad to few sizes.",
+        further=("TORCH_LOGS=recompiles says what changed.",),
     ),
     "attention": _Way(
         _attention,
         "without the softmax",
         "attention without a softmax of its own",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
+        "Use a fused kernel for attention.",
     ),
 }
 """The ways by name."""
@@ -517,9 +533,12 @@ def _why(claim: RemedyClaim) -> str:
     return f"{claim.text}."
 
 
-def _advice(claim: RemedyClaim) -> str:
+def _advice(claim: RemedyClaim) -> Advice:
     """Return the advice, and facts to check before."""
-    return " ".join([_KINDS[claim.about].advice.format(name=claim.name), *claim.checks])
+    way = _KINDS[claim.about]
+    if not claim.recorder.has_pytorch:
+        return Advice(way.plain.format(name=claim.name), *claim.checks)
+    return Advice(way.advice.format(name=claim.name), *way.further, *claim.checks)
 
 
 REMEDY = Finding(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,7 @@ from htagraph.queries.paths import CriticalPath
 from htagraph.queries.replay import predict
 from htagraph.queries.start_up import first_calls, owners_in_start_up, without_start_up
 from htagraph.queries.weights import State, initial
+from htagraph.trace.readers import Recorder, recorder_of
 from htagraph.whatif.changes.exclusive_device import exclusive_device
 from htagraph.whatif.changes.free_dataloader import free_dataloader
 from htagraph.whatif.changes.free_outside import free_outside
@@ -97,8 +99,13 @@ class Results:
     def claims(self, when: Callable[[Results], Sequence[Claim]]) -> list[Claim]:
         """Return what the `when` of a finding claims of this job; computed once."""
         if when not in self._claims:
-            self._claims[when] = list(when(self))
+            self._claims[when] = [replace(claim, recorder=self.recorder) for claim in when(self)]
         return self._claims[when]
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """The program that recorded the job."""
+        return recorder_of(self.graph.traces.values())
 
     @cached_property
     def path(self) -> CriticalPath:

@@ -127,7 +127,8 @@ def _advice(claim: SlowBesideClaim) -> str:
     if claim.companion_kind == ActivityKind.COMMUNICATION:
         return "Let collectives take fewer multiprocessors (NCCL_MAX_CTAS), or start them where less is computed."
     if claim.op:
-        return "Give collectives a stream of high priority (TORCH_NCCL_HIGH_PRIORITY=1), or start them earlier."
+        variable = claim.recorder.of_pytorch(" (TORCH_NCCL_HIGH_PRIORITY=1)")
+        return f"Give collectives a stream of high priority{variable}, or start them earlier."
     return f"Run {in_short(claim.companion, [claim.about])} behind it on its stream: both share the device."
 
 

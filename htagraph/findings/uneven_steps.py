@@ -27,7 +27,16 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import Cadence, cadence_of, is_paced_by_ends, mean_by, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["UNEVEN_STEPS", "LongReason", "StepTimes", "UnevenStepsClaim", "step_text", "usual_step_text"]
+__all__ = [
+    "UNEVEN_STEPS",
+    "LongReason",
+    "StepTimes",
+    "StepsInWords",
+    "UnevenStepsClaim",
+    "step_text",
+    "steps_in_words",
+    "usual_step_text",
+]
 
 _Long: TypeAlias = tuple[Array, Array, Array, Array]
 """Of the steps of a rank: their numbers; how much longer than usual each takes, ns, 0 where it is not far longer; which
@@ -74,6 +83,20 @@ class UnevenStepsClaim(Claim):
     """Why they are long, or, where nothing explains it, how long steps take."""
 
 
+class StepsInWords(NamedTuple):
+    """How many steps take how long."""
+
+    count: int
+    """The steps of the average."""
+    lasts: str
+    """The average, with the range where some step is not near the median, and all other steps."""
+
+    @property
+    def text(self) -> str:
+        """Number and average, as a part of a sentence."""
+        return f"{plural(self.count, 'step')} of {self.lasts}"
+
+
 def step_text(graph: DependencyGraph) -> str:
     """Return how many steps take how long on average, with the range where some step is not near the median.
 
@@ -84,18 +107,30 @@ def step_text(graph: DependencyGraph) -> str:
         >>> step_text(hg.load("data/demo"))
         '3 steps of 8.70 ms'
     """
+    words = steps_in_words(graph)
+    return words.text if words else ""
+
+
+def steps_in_words(graph: DependencyGraph) -> StepsInWords | None:
+    """Return the parts of `step_text`; None without steps.
+
+    Example:
+        >>> import htagraph as hg
+        >>> steps_in_words(hg.load("data/demo"))
+        StepsInWords(count=3, lasts='8.70 ms')
+    """
     cadence = cadence_of(graph)
     spans = graph.step_spans
     if cadence is None:
-        return ""
+        return None
     usual = usual_step_ns(graph, graph.time)
     other = _is_other(graph, cadence, usual)
     lasted = graph.time[spans.end] - graph.time[spans.start]
     numbers, took = mean_by(spans.step[other], lasted[other])
     without = f", without {_these(numbers.tolist())} ({_range(took)})" if len(numbers) else ""
-    count = plural(int(np.bincount(spans.rank[~other]).max()), "step")
+    count = int(np.bincount(spans.rank[~other]).max())
     behind = _behind_earlier_work(graph, cadence, usual)
-    return f"{count} of {_average(cadence, usual)}{without}{behind}"
+    return StepsInWords(count, f"{_average(cadence, usual)}{without}{behind}")
 
 
 def usual_step_text(graph: DependencyGraph) -> str:

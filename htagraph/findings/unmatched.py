@@ -11,6 +11,7 @@ from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import unmatched
+from htagraph.trace.readers import recorder_of
 
 __all__ = ["UNMATCHED", "doubts_of", "unmatched_sentences"]
 
@@ -29,7 +30,8 @@ def _claims(graph: DependencyGraph) -> list[Claim]:
     rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
     about = ", ".join(map(str, ranks))
     percent = 100 * shares[ranks[0]]
-    return [Claim("unmatched", about, percent, "percent", rows=rows, ranks=tuple(ranks))]
+    recorder = recorder_of(graph.traces.values())
+    return [Claim("unmatched", about, percent, "percent", rows=rows, ranks=tuple(ranks), recorder=recorder)]
 
 
 def _short(claim: Claim) -> str:
@@ -56,6 +58,12 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(rows=rows, command=("validate",))
 
 
+def _advice(claim: Claim) -> str:
+    """Return how to record the partners of communication."""
+    how = f" with {claim.recorder.setting('shapes')}, or with a newer PyTorch, which writes process-group arguments"
+    return f"Record all ranks at the same time{claim.recorder.of_pytorch(how)}."
+
+
 UNMATCHED = Finding(
     "unmatched",
     when=lambda results: _claims(results.graph),
@@ -63,10 +71,7 @@ UNMATCHED = Finding(
     why=_why,
     is_unknown=True,
     evidence=_evidence,
-    advice=lambda _: (
-        "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
-        "process-group arguments."
-    ),
+    advice=_advice,
 )
 
 

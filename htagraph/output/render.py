@@ -18,7 +18,7 @@ from rich.text import Text
 
 from htagraph.core.errors import printable
 from htagraph.findings.limits import MAX_LISTED
-from htagraph.findings.phrases import command_line, plural, spoken
+from htagraph.findings.phrases import Suggestion, command_line, plural, spoken
 from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
 from htagraph.output.summary import Summary
 
@@ -37,7 +37,6 @@ _FORMULAS = tuple(
 )
 """With what a text begins that spreadsheets compute."""
 _NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or a dash for nothing
-_COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MARKS = ("#", "-", "*", "+", ">", "|")
 """Begins of lines of Markdown with a meaning beside the text."""
@@ -89,10 +88,10 @@ def render_summary(
     `inputs` are the words of the command line that choose the traces, for the suggested commands.
     """
     first = summary.changes.first
-    last = [f"{first.change.title}: {first.change.command(inputs)}"] if first and first.change else []
+    last = [Suggestion(first.change.title, first.change.command(inputs))] if first and first.change else []
     if not full:
         also = f"{plural(len(summary.verdict), 'finding')} in full, and all tables"
-        last.append(f"{also}: {command_line('summary', inputs, '--full')}")
+        last.append(Suggestion(also, command_line("summary", inputs, "--full")))
     frames = summary.whole() if full else summary.brief()
     verdict = ("Verdict", summary.verdict if full else ())
     page = _Page(
@@ -247,10 +246,14 @@ def _show_table(console: Console, columns: list[Column], width: int) -> None:
 
 def _filled(sentence: str, width: int, start: str = "• ") -> str:
     """Return a sentence in lines, numbers beside their units, and the command that it ends with, whole, on its own."""
-    text, command_follows, command = printable(sentence).partition(_COMMAND)
-    unbroken = _UNIT.sub("\N{NO-BREAK SPACE}", text + ":" if command_follows else text)
+    text = sentence
+    command = ""
+    if isinstance(sentence, Suggestion):
+        text = f"{sentence.said}:"
+        command = f"\n    {printable(sentence.command)}"
+    unbroken = _UNIT.sub("\N{NO-BREAK SPACE}", printable(text))
     lines = textwrap.fill(
         unbroken, width - 1, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
     )
     lines = lines.replace("\N{NO-BREAK SPACE}", " ")
-    return f"{lines}\n    {_COMMAND[2:]}{command}" if command_follows else lines
+    return f"{lines}{command}"

@@ -30,7 +30,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 from htagraph.queries.on_workers import TOTAL_BOUND, UPPER_BOUND
-from htagraph.trace.readers import said_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -173,7 +172,6 @@ def report_on(
         has_times = any(len(table) for table in tables.values())
         said = [*begin, *others_said, *start_up_note(graph, command, has_times=has_times)]
     said += cut_note(graph) if Part.DEVICE in needed else []
-    said = said_for(graph.traces.values(), said)
     return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, said, **others)
 
 

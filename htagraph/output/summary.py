@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,9 +16,9 @@ from htagraph.analyses.step_times import step_times
 from htagraph.core.errors import check_type
 from htagraph.core.tables import Col, Table
 from htagraph.findings.changes import ProposedChanges, changes_of
-from htagraph.findings.device_idle import device_use
+from htagraph.findings.device_idle import DeviceUse, device_use
 from htagraph.findings.finding import Claim
-from htagraph.findings.head import Head, head_of
+from htagraph.findings.head import Head, RecordingExtent, head_of
 from htagraph.findings.incomplete import is_judged
 from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.next_change import NextChange, next_change_of
@@ -32,7 +32,6 @@ from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, wi
 from htagraph.queries.inputs import INPUTS, ISSUES, NO_DEVICE, devices_in, issues_of, window_us
 from htagraph.queries.on_workers import UPPER_BOUND, known_us, over_ranks
 from htagraph.queries.replay import replay
-from htagraph.trace.readers import said_for
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
@@ -62,16 +61,12 @@ _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
 
 
-_SAID = ("text", "advice")
-"""Columns of findings that may name settings of the profiler."""
-
-
 @dataclass(frozen=True, repr=False)
 class Summary:
     """The answers of `htagraph summary` as tables and sentences.
 
     Attributes:
-        inputs: What was read, one row per rank.
+        inputs: The ranks that were read, one row per rank.
         tables: Results by name, with the columns that ``htagraph schema summary`` describes; ``critical_path`` is
             `CriticalPath.summary`, ``gaps`` is `Replay.gap_shares`.
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
@@ -82,7 +77,7 @@ class Summary:
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
         step_text: How many steps take how long, in words, without earlier work, with the mean or range if it differs.
-        device_use: how busy devices are, as a part of a sentence; empty without device work.
+        device_use: The busy share of devices, in words; empty without device work.
         graph: The job.
         changes: The list of changes, the first thing to do first; see `htagraph.changes`.
         next_change: The change to make after the first one; None for none that adds a gain worth naming.
@@ -96,7 +91,7 @@ class Summary:
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
     step_text: str = ""
-    device_use: str = ""
+    device_use: DeviceUse = DeviceUse()
     graph: DependencyGraph | None = None
     changes: ProposedChanges = field(default_factory=ProposedChanges)
     next_change: NextChange | None = None
@@ -125,11 +120,7 @@ class Summary:
     @cached_property
     def head(self) -> Head:
         """The head: the first change, the recording, the reasons, the next change and the unknown."""
-        head = head_of(self.claims, self.changes.rows, self.at_a_glance(), self.next_change)
-        if self.graph is None:
-            return head
-        traces = list(self.graph.traces.values())
-        return head.worded(partial(said_for, traces))
+        return head_of(self.claims, self.changes.rows, self.extent, self.next_change)
 
     def __str__(self) -> str:
         """Return the head, as `htagraph summary` begins."""
@@ -137,6 +128,11 @@ class Summary:
 
     def at_a_glance(self) -> str:
         """Return the extent of the recording, in a line: ranks, devices, steps or time, and how busy devices are."""
+        return self.extent.text
+
+    @property
+    def extent(self) -> RecordingExtent:
+        """The extent of the recording: ranks, devices, steps or time, and the busy share of devices."""
         read = len(self.inputs)
         size = int(self.inputs["world_size"].max()) if read else 0
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
@@ -147,9 +143,9 @@ class Summary:
         if self.graph is not None:
             length = usual_step_text(self.graph) or length
         extent = ", ".join([ranks, *kinds, length])
-        if not self.device_use:
-            return f"{extent}."
-        return f"{extent}; {self.device_use}."
+        if not self.device_use.busy:
+            return RecordingExtent(f"{extent}.", f"{extent}.")
+        return RecordingExtent(f"{extent}; {self.device_use.busy}.", f"{extent}; {self.device_use.text}.")
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
@@ -220,9 +216,6 @@ class Summary:
         """
         findings = rows_of(self.claims)
         first = self.changes.first
-        if self.graph is not None:
-            traces = self.graph.traces.values()
-            findings = [row | {key: " ".join(said_for(traces, [row[key]])) for key in _SAID} for row in findings]
         lines = [line.text for line in self.head.lines]
         heads = {"first": first.to_dict() if first else None, "head": lines}
         results = {**heads, **self.tables, "findings": findings, "verdict": self.verdict}
@@ -295,7 +288,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     changes = changes_of(results, claims)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), said_for(graph.traces.values(), sentences(claims)), window_us(graph),
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph),
         tuple(claims), step_us, step_text(graph), device_use(results), graph,
         changes, next_change_of(results, changes),
     )  # fmt: skip

@@ -5,10 +5,10 @@ A format is a folder beside this module, and a row of `READERS`. Nothing outside
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, as_completed
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from htagraph.core.arrays import Array
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from htagraph.trace.discover import RankedFile
 
 __all__ = [
-    "READERS", "SUFFIXES", "Read", "Reader", "format_of", "in_parallel", "json_bytes", "read_trace",
-    "reader_for", "reader_of", "said_for", "setting_for", "shows_pytorch",
+    "READERS", "SUFFIXES", "Read", "Reader", "Recorder", "format_of", "in_parallel", "json_bytes", "read_trace",
+    "reader_for", "reader_of", "recorder_of", "setting_for", "shows_pytorch",
 ]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
@@ -49,9 +49,9 @@ class Reader(Protocol):
     """The categories of events that it knows."""
     SETTINGS: Mapping[str, str]
     """What to record with, by what it gives: ``device``, ``steps``, ``ranks``, ``shapes``, ``modules``, ``memory``,
-    ``records`` (of events), ``regions``, ``step``, ``host`` and ``operators`` as parts of sentences. Sentences for
-    users name what Kineto's reader has here, and `said_for` has the words of other formats in their place. ``no_steps``
-    says what a file without steps lacks, ``lost_device`` where the profiler says that it cannot record a device."""
+    ``records`` (of events), ``regions``, ``step``, ``host`` and ``operators`` as parts of sentences. `Recorder` gives
+    them to whoever words a sentence. ``no_steps`` says what a file without steps lacks, ``lost_device`` where the
+    profiler says that it cannot record a device."""
     WITHOUT_PYTORCH: Mapping[str, str]
     """Settings in place of `SETTINGS` for a program without PyTorch; empty where PyTorch writes all files."""
 
@@ -123,60 +123,68 @@ def read_trace(  # noqa: PLR0913 - one argument per choice
     return columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve, part=part)
 
 
-def setting_for(traces: Iterable[Trace], gives: str) -> str:
-    """Return what to record with to have something, in the words of the traces' format; see `Reader.SETTINGS`."""
+@dataclass(frozen=True)
+class Recorder:
+    """The program that recorded a job, for the words of advice.
+
+    Example:
+        >>> Recorder().setting("modules"), Recorder("nsys").setting("host")
+        ('with_stack=True', 'nsys profile -t cuda,nvtx')
+    """
+
+    format: str = "kineto"
+    """The name of the format, as `READERS` has it."""
+    has_pytorch: bool = True
+    """Whether the job runs PyTorch."""
+
+    def setting(self, gives: str) -> str:
+        """Return the setting that records something, see `Reader.SETTINGS`; empty for none."""
+        reader = READERS[self.format]
+        if self.has_pytorch:
+            return reader.SETTINGS[gives]
+        return {**reader.SETTINGS, **reader.WITHOUT_PYTORCH}[gives]
+
+    def to_see(self, gives: str, seen: str) -> str:
+        """Return the advice to record with a setting, and the reason; empty without a setting.
+
+        Example:
+            >>> Recorder().to_see("modules", "what the host does")
+            'Record with with_stack=True, to see what the host does.'
+            >>> Recorder("nsys", has_pytorch=False).to_see("modules", "what the host does")
+            ''
+        """
+        setting = self.setting(gives)
+        return f"Record with {setting}, to see {seen}." if setting else ""
+
+    def of_pytorch(self, text: str, otherwise: str = "") -> str:
+        """Return a text that names an interface of PyTorch; of a job without PyTorch, the other text.
+
+        Example:
+            >>> Recorder("nsys", has_pytorch=False).of_pytorch(" (torch.compile)")
+            ''
+        """
+        return text if self.has_pytorch else otherwise
+
+
+def recorder_of(traces: Iterable[Trace]) -> Recorder:
+    """Return the recorder of some traces of one job; of no traces, PyTorch's profiler.
+
+    Example:
+        >>> recorder_of([])
+        Recorder(format='kineto', has_pytorch=True)
+    """
     trace = next(iter(traces), None)
-    if trace is None:
-        return READERS["kineto"].SETTINGS[gives]
-    reader = reader_of(trace)
-    if shows_pytorch(trace):
-        return reader.SETTINGS[gives]
-    return {**reader.SETTINGS, **reader.WITHOUT_PYTORCH}[gives]
+    return Recorder() if trace is None else Recorder(trace.format, shows_pytorch(trace))
+
+
+def setting_for(traces: Iterable[Trace], gives: str) -> str:
+    """Return the setting that records something, in the words of the traces' format; see `Reader.SETTINGS`."""
+    return recorder_of(traces).setting(gives)
 
 
 def shows_pytorch(trace: Trace) -> bool:
     """Return whether PyTorch wrote a file, or a name in the file is PyTorch's."""
     return not reader_of(trace).WITHOUT_PYTORCH or any(map(is_of_pytorch, trace.names))
-
-
-def said_for(traces: Iterable[Trace], sentences: Sequence[str]) -> list[str]:
-    """Return sentences for users with the settings of the profiler that wrote the traces.
-
-    Of a program without PyTorch, advice that names PyTorch's settings is left out.
-    """
-    own, lines = list(traces), list(sentences)
-    for gives, setting in READERS["kineto"].SETTINGS.items():
-        setting_here = setting_for(own, gives)
-        is_known = setting_here or gives == "lost_device"
-        if gives == "operators" or not is_known:  # the first one is the same setting as for devices
-            continue
-        lines = [line.replace(setting, setting_here) for line in lines]
-    if not own or shows_pytorch(own[0]):
-        return lines
-    lines = [_without_pytorch(line) for line in lines]
-    return [line for line in lines if line]
-
-
-_PYTORCH_API: Final = re.compile(
-    r"torch\.\w|\bTORCH\w*_|PYTORCH_|\bPyTorch|DataLoader|\bautocast\b|non_blocking=|fused=True|foreach=True"
-    r"|bucket_cap_mb|with_stack=|record_shapes=|profile_memory=|export_memory_timeline"
-)
-"""Words of PyTorch's interfaces in advice."""
-_ASIDE: Final = re.compile(r" \([^()]*\)")
-_SENTENCE_END: Final = re.compile(r"(?<=\.) (?=[A-Z])")
-
-
-def _without_pytorch(line: str) -> str:
-    """Return a line without the sentences, and the words in parentheses, that name interfaces of PyTorch.
-
-    Commands of this program stay: paths of files may hold any word.
-    """
-    kept = []
-    for sentence in _SENTENCE_END.split(line):
-        plain = _ASIDE.sub(lambda aside: "" if _PYTORCH_API.search(aside[0]) else aside[0], sentence)
-        if "htagraph " in plain or not _PYTORCH_API.search(plain):
-            kept.append(plain)
-    return " ".join(kept)
 
 
 class Read(Protocol[T]):

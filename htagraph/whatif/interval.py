@@ -18,6 +18,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.cores import cores_of
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
+from htagraph.trace.readers import setting_for
 from htagraph.whatif.cores import with_cores
 from htagraph.whatif.interval_cause import IntervalCause
 from htagraph.whatif.links import with_shared_link
@@ -82,7 +83,10 @@ def telling(graph: DependencyGraph, cause: IntervalCause) -> str:
     if cause.telling:
         return cause.telling
     has_stacks = ActivityKind.PYTHON in graph.activities.kind
-    return "of the changed job" if has_stacks else "with Python stacks (with_stack=True)"
+    if has_stacks:
+        return "of the changed job"
+    modules = setting_for(graph.traces.values(), "modules")
+    return f"with Python stacks ({modules})" if modules else "with Python stacks"
 
 
 class Interval(NamedTuple):

@@ -23,6 +23,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import step_lengths
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.weights import State, Unsure, checked
+from htagraph.trace.readers import setting_for
 from htagraph.whatif.growth import (
     SLOWEST_LINK,
     TRANSFER_ERROR,
@@ -209,9 +210,10 @@ def _exchanged(state: State, transfer: Callable[[float], float], off: tuple[floa
         rows, size = every[own], sizes[own]
         begins, vertices = _optimizers(graph, rank)
         if not len(rows) or not len(begins):
+            shapes = setting_for(graph.traces.values(), "shapes")
             msg = (
                 "no all-reduce of gradients was recorded, nor gradients with shapes and an optimizer; "
-                "record with record_shapes=True, record two data parallel ranks, or give gradients_mb= "
+                f"record with {shapes}, record two data parallel ranks, or give gradients_mb= "
                 "(0 if nothing is trained)"
             )
             raise SelectionError(msg)

@@ -35,7 +35,10 @@ def test_a_row_that_no_replay_confirms_is_left_out() -> None:
 
 
 def test_gains_share_a_sentence_with_their_figures() -> None:
-    gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2 beyond its peers'", 900.0, 3.0, "straggler")]
+    gains = [
+        gain("void gemm<4>(int)", 4200.0, 17.0),
+        gain("rank 2 beyond its peers'", 900.0, 3.0, "straggler", ranks=(2,)),
+    ]
     assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in GAIN.whole(*gains)
 
 
@@ -113,7 +116,7 @@ def test_what_contains_another_gain_leaves_the_trial_to_it() -> None:
 
 def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
     half = gain("aten::mm", 100.0, 20.0, "operator", target="op=aten::mm", half_us=40.0, steps=2)
-    straggler = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", steps=2)
+    straggler = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", ranks=(2,), steps=2)
     first, *others = ranked([half, blocking(60.0, 6.0, steps=2), straggler])
     assert first.options == ("--remove-sync=op=aten::item",)
     assert first.text.endswith("No waiting for the device in aten::item: 30.0 µs less per step (6 %).")

@@ -13,7 +13,7 @@ from tests.findings.claims_by_hand import blocking, bound, gain, gained
 
 def test_the_straggler_stands_in_the_place_of_its_gain() -> None:
     straggler = Claim("straggler", "2", 90.0, "percent")
-    work = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="")
+    work = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", ranks=(2,))
     other = gain("aten::mm", 40.0, 8.0, "operator")
     assert related([straggler, work, other]) == [straggler, other]
     assert related([work]) == [work]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import htagraph as hg
@@ -12,6 +14,7 @@ from htagraph.findings.reach import REACH
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of
+from htagraph.trace.readers import Recorder
 from htagraph.whatif.options import criteria
 from tests.host_jobs import host_job, tensor_args
 from tests.reach import DATA, SHARED
@@ -200,3 +203,11 @@ def test_collectives_of_hosts_in_a_row_are_one_where_bytes_are_little_of_their_t
     assert first is not None
     assert first.options[0] == ("--remove" if named else "--network"), "the larger gain is tried"
     assert ("without them the job takes" in BOUND.whole(said[0])) != named
+
+
+def test_a_program_without_pytorch_gets_advice_without_its_interfaces() -> None:
+    claims = REMEDY.when(Results(load(copying("Pageable"))))
+    claim = next(claim for claim in claims if claim.about == "pageable copies")
+    assert "pin_memory=True" in REMEDY.advice(claim)
+    plain = REMEDY.advice(replace(claim, recorder=Recorder("nsys", has_pytorch=False)))
+    assert plain == "Pin the memory (cudaHostAlloc), and copy without waiting (cudaMemcpyAsync)."

@@ -11,7 +11,7 @@ import pytest
 
 from htagraph.trace import readers as module
 from htagraph.trace.discover import RankedFile
-from htagraph.trace.readers import in_parallel
+from htagraph.trace.readers import Recorder, in_parallel
 from tests.patience import PATIENCE_S
 
 
@@ -150,3 +150,11 @@ def test_the_other_files_are_given_up_when_one_fails_or_the_caller_leaves(files:
         results.close()  # type: ignore[attr-defined] # a generator
     assert not [each for each in threading.enumerate() if each.name.startswith("htagraph-read")]
     assert max(read) <= 3  # at most one file took the place that became free
+
+
+def test_a_recorder_names_the_settings_of_its_format_and_of_pytorch_only_where_the_job_runs_it() -> None:
+    without = Recorder("nsys", has_pytorch=False)
+    assert Recorder("nsys").setting("modules") == "PyTorch's profiler and with_stack=True"
+    assert without.setting("regions") == "nvtxRangePush and nvtxRangePop"
+    assert (without.setting("modules"), without.to_see("modules", "x")) == ("", "")
+    assert [each.of_pytorch("a", "b") for each in (Recorder(), without)] == ["a", "b"]

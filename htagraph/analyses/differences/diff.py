@@ -42,12 +42,13 @@ TABLE = Table(
     Col("renamed", "str", "the name in the job after, of device work whose name differs; else empty"),
     Col("before_ns after_ns", "int64", "time on the critical path in all steps; the rows sum to the window"),
 )
+_ONLY_IN = "Call paths only in the job {side}, per rank and step (critical: with their device work)"
 ADDED_PATHS = Table(
-    "Call paths only in the job after, per rank and step (critical: with their device work)",
+    _ONLY_IN.format(side="after"),
     Col("path name kind", "str"),
     Col("count_per_step total_us critical_us"),
 )
-REMOVED_PATHS = ADDED_PATHS.titled(ADDED_PATHS.title.replace("after", "before"))
+REMOVED_PATHS = ADDED_PATHS.titled(_ONLY_IN.format(side="before"))
 RENAMED = Table("Kernels replaced by others, under the same call path", Col("path before after", "str"))
 STEP_TIMES = Table(
     "Steps that were compared", Col("before_step after_step", "int64"), Col("before_us after_us change_us")

@@ -13,6 +13,7 @@ from htagraph.core.naming import ANY_STEP, exact_glob, literal_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, SHORT_LIST
 from htagraph.findings.phrases import (
+    Suggestion,
     and_list,
     command_line,
     plural,
@@ -23,6 +24,7 @@ from htagraph.findings.phrases import (
     time_text,
 )
 from htagraph.graph.selection import named
+from htagraph.trace.readers import Recorder
 from htagraph.whatif.options import criteria_text
 
 __all__ = [
@@ -31,6 +33,8 @@ __all__ = [
     "phases_sentences", "roofline_sentences", "top_entry",
 ]  # fmt: skip
 
+_PYTORCH = Recorder()
+"""The recorder of most jobs: PyTorch's profiler."""
 _LETTERS = 80
 """Letters of a name in a sentence. Chosen: half a line of a terminal. Doubled, a name is as long as its sentence."""
 OUTSIDE = {
@@ -43,8 +47,6 @@ UNKNOWN = "launch not recorded"
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
-_MORE_PHASES = "Put torch.profiler.record_function('name') around parts of the code."
-
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
@@ -54,7 +56,11 @@ def launch_not_recorded(count: int, percent: float) -> str:
 
 
 def top_entry(
-    table: pd.DataFrame, by: str, inputs: Sequence[str], saved_us: Callable[[str], float] | None = None
+    table: pd.DataFrame,
+    by: str,
+    inputs: Sequence[str],
+    saved_us: Callable[[str], float] | None = None,
+    recorder: Recorder = _PYTORCH,
 ) -> list[str]:
     """Return what takes most device time, and what to run next; `saved_us`: what half of the time of criteria saves."""
     spent = "device_us" if "device_us" in table else "total_us"
@@ -81,8 +87,8 @@ def top_entry(
     return spoken(
         f"{subject} takes the most {unit}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
-        _after_top(table, by, inputs, what_if) if is_worth
-        else f"To see what bounds the job: {command_line('critical-path', inputs)}",
+        _after_top(table, by, inputs, what_if) or _to_group(table, by, recorder) if is_worth
+        else Suggestion("To see what bounds the job", command_line("critical-path", inputs)),
     )  # fmt: skip
 
 
@@ -106,13 +112,20 @@ def _is_worth(row: pd.Series, saved_us: Callable[[str], float], what_if: str) ->
 def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str) -> str:
     if by == "name":
         if "kind" in table and table["kind"].iloc[0].endswith("communication"):
-            return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
+            return Suggestion("To split it into waiting and transfer", command_line("collectives", inputs))
         half = command_line("what-if", inputs, "--scale", f"{what_if}:0.5")
-        return f"To predict the job if it took half its time: {half}"
+        return Suggestion("To predict the job if it took half its time", half)
+    return ""
+
+
+def _to_group(table: pd.DataFrame, by: str, recorder: Recorder) -> str:
+    """Return the names that a table by shape or by module lacks, and the setting to record; empty for nothing."""
     if by == "shape" and not (table["input_dims"] != "").any():
-        return "The traces have no input shapes: record them with record_shapes=True."
+        how = recorder.of_pytorch(f": record them with {recorder.setting('shapes')}")
+        return f"The traces have no input shapes{how}."
     if by == "module" and not (table["kind"] == "module").any():
-        return "The traces have no module frames, so annotations are shown instead: record with with_stack=True."
+        how = recorder.of_pytorch(f": record with {recorder.setting('modules')}")
+        return f"The traces have no module frames, so annotations are shown instead{how}."
     return ""
 
 
@@ -200,7 +213,11 @@ def _sampled_sentence(samples: pd.DataFrame) -> str:
 
 
 def phases_sentences(
-    table: pd.DataFrame, inputs: Sequence[str], annotation: str | None, window_us: float = 0.0
+    table: pd.DataFrame,
+    inputs: Sequence[str],
+    annotation: str | None,
+    window_us: float = 0.0,
+    recorder: Recorder = _PYTORCH,
 ) -> list[str]:
     """Return which phase takes the most time, how busy the device is then, and how fast tokens are made.
 
@@ -209,13 +226,14 @@ def phases_sentences(
     if not len(table):
         reason = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
         return [
-            f"There are no phases: {reason}. Put torch.profiler.record_function('name') around parts of the code, call "
-            "prof.step() in the loop, and record with ProfilerActivity.CPU."
+            f"There are no phases: {reason}. Put {recorder.setting('regions')} around parts of the code, "
+            f"{recorder.setting('step')}, and record with {recorder.setting('host')}."
         ]
+    more_phases = f"Put {recorder.setting('regions')} around parts of the code."
     phases = table.groupby("phase", sort=False)
     sums = phases[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum().assign(ranks=phases["rank"].nunique())
     if annotation is None and set(sums.index) == {ANY_STEP}:
-        return [f"There are no phases but the steps. {_MORE_PHASES}"]
+        return [f"There are no phases but the steps. {more_phases}"]
     queued = (sums["kernels"] > 0) & (sums["host_us"] + sums["busy_us"] < MOST * sums["wall_us"])
     critical = command_line("critical-path", inputs)
     unqueued = sums if queued.all() else sums[~queued]
@@ -231,20 +249,21 @@ def phases_sentences(
     of_window = f" ({share_text(percent)} of the recording)" if percent else ""
     is_small = annotation is None and 0 < percent < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):
-        return [f"No phase takes the time: launched work waits behind other work of devices. To see that: {critical}"]
+        said = "No phase takes the time: launched work waits behind other work of devices. To see that"
+        return [Suggestion(said, critical)]
     if is_small:
-        return [f"No phase takes much of the time: the longest is {name}{of_window}. {_MORE_PHASES}"]
+        return [f"No phase takes much of the time: the longest is {name}{of_window}. {more_phases}"]
     with_tokens = table[table["tokens"] > 0]
     if len(with_tokens):
         tokens = with_tokens.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"]:
-        second = f"To see what the host does meanwhile: {critical}"
+        second = Suggestion("To see what the host does meanwhile", critical)
     else:
         glob = "*".join(map(literal_glob, name.split("*")))  # a phase has * in place of numbers
         line = command_line("what-if", inputs, "--scale", f"{criteria_text({'op': glob})}:0.5")
-        second = f"To predict the job if {name} took half its time: {line}"
+        second = Suggestion(f"To predict the job if {name} took half its time", line)
     return [
         f"{name} takes the most wall time{' of its own' if queued.any() else ''}: {time_text(most['wall_us'])} "
         f"{ranks}in {plural(int(most['count']), 'region')}{of_window}{runs}.",
@@ -269,8 +288,8 @@ def pattern_text(pattern: str) -> str:
 def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[str]:
     """Return how many occurrences launched fewer kernels than ``--min-length``, and how to see them."""
     again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
-    other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"
-    return [other] if fewer else []
+    other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any"
+    return [Suggestion(other, again)] if fewer else []
 
 
 def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str]) -> list[str]:
@@ -281,8 +300,8 @@ def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, other
     asked = others[0] if others else operator
     length = min_length if others else 1
     again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
-    but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
-    return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
+    but = f", but {and_list(others)} did" if others else ". To include shorter sequences"
+    return [Suggestion(f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}", again)]
 
 
 def patterns_sentences(table: pd.DataFrame, operator: str, device_us: float) -> list[str]:
@@ -311,11 +330,13 @@ def mostly_communication(share: float, inputs: Sequence[str]) -> list[str]:
     """Return the sentence that names the share of communication, which waits for other ranks; none of a small share."""
     if share <= MOST:
         return []
-    to_split = command_line("collectives", inputs)
-    return [f"{share_text(100 * share)} of it is communication, with its waits for other ranks: {to_split}"]
+    said = f"{share_text(100 * share)} of it is communication, with its waits for other ranks"
+    return [Suggestion(said, command_line("collectives", inputs))]
 
 
-def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
+def roofline_sentences(
+    table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool], recorder: Recorder = _PYTORCH
+) -> list[str]:
     """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
 
     `chosen` says whether the user gave the peaks of computing and of memory.
@@ -323,12 +344,12 @@ def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple
     odd, to_see = table.attrs.get("left_out", 0), command_line("summary", inputs)
     left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""
     if not len(table):
-        return spoken(
-            left_out,
-            "No operator's FLOPs can be counted, as no input shapes were recorded: profile with record_shapes=True (as "
-            "data/gloo_ddp of htagraph's repository was), or with CUPTI's range profiler. To see what takes the time: "
-            f"{to_see}",
+        how = (
+            f": profile with {recorder.setting('shapes')} (as data/gloo_ddp of htagraph's repository was), or with "
+            "CUPTI's range profiler"
         )
+        none = f"No operator's FLOPs can be counted, as no input shapes were recorded{recorder.of_pytorch(how)}."
+        return spoken(left_out, Suggestion(f"{none} To see what takes the time", to_see))
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
@@ -343,8 +364,8 @@ def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple
         "end, was not recorded."
         if at_most else "",
         left_out, _peaks(table, chosen), "" if is_roof_known else roof,
-        f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
-        f"{to_see}"
+        Suggestion(f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be "
+                   "counted", to_see)
         if share < 100 * MOST else "",  # a share that is unknown is not less
     )  # fmt: skip
 

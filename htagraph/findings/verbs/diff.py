@@ -28,7 +28,7 @@ from htagraph.findings.differences.steps_of_one_job import STEPS_OF_ONE_JOB
 from htagraph.findings.differences.unlike_jobs import UNLIKE_JOBS
 from htagraph.findings.differences.words import cut, more_or_less
 from htagraph.findings.finding import Claim, Finding
-from htagraph.findings.phrases import and_list, command_line, plural, spoken, time_text
+from htagraph.findings.phrases import Suggestion, and_list, command_line, plural, spoken, time_text
 
 __all__ = [
     "DIFFERENCES", "OF_EMPTY", "OF_INCOMPLETE", "OF_OTHER_WORK", "UNLIKE", "claims_of_diff", "compare_sentences",
@@ -124,5 +124,5 @@ def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
         f"{cut(short_name(row['name']))} takes {more_or_less(change)} per rank and step, with what lies in it."
         if change
         else "",
-        f"To see why steps take another time: {command_line('diff', inputs)}",
+        Suggestion("To see why steps take another time", command_line("diff", inputs)),
     )

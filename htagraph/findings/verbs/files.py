@@ -9,6 +9,7 @@ import pandas as pd
 
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, VISIBLE_PERCENT
 from htagraph.findings.phrases import plural, size_text, spoken, time_text
+from htagraph.trace.readers import Recorder
 
 __all__ = [
     "cache_cleared", "cache_contents", "device_sentences", "execution_trace_sentences", "no_cache", "peak_sentences",
@@ -63,13 +64,14 @@ def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) 
     ]
 
 
-def peak_sentences(peaks: pd.DataFrame) -> list[str]:
+def peak_sentences(peaks: pd.DataFrame, recorder: Recorder) -> list[str]:
     """Return how much memory each rank used at most, from the result of `htagraph.memory.peaks`."""
     if not len(peaks):
-        return [
-            "No memory event was recorded: profile with profile_memory=True. Memory timelines "
-            "(export_memory_timeline) and memory snapshots (torch.cuda.memory._dump_snapshot) can be given instead."
-        ]
+        how = (
+            f": profile with {recorder.setting('memory')}. Memory timelines (export_memory_timeline) and memory "
+            "snapshots (torch.cuda.memory._dump_snapshot) can be given instead"
+        )
+        return [f"No memory event was recorded{recorder.of_pytorch(how)}."]
     device = peaks[peaks["device"] != "cpu"]
     lines = []
     for row in (device if len(device) else peaks).nlargest(MAX_LISTED, "peak_bytes").sort_index().to_dict("records"):

@@ -16,7 +16,7 @@ from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import and_list, cause_words, command_line, plural, share_text, time_text
+from htagraph.findings.phrases import Suggestion, and_list, cause_words, command_line, plural, share_text, time_text
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.unknown_bound import UNKNOWN_BOUND
@@ -58,7 +58,7 @@ def path_sentences(
     others = verdict.sentences(claim for claim in claims if claim.says != INCOMPLETE.name)
     if incomplete:
         return [*incomplete, *others, *tried(first, inputs)]
-    why = [f"To see why ranks wait for each other: {command_line('stragglers', inputs)}"] if len(hops) else []
+    why = [Suggestion("To see why ranks wait for each other", command_line("stragglers", inputs))] if len(hops) else []
     return [_spent(path, hops, is_whole=is_whole), *others, *why, *tried(first, inputs)]
 
 
@@ -93,5 +93,5 @@ def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
     """Return what to do first, and the command that predicts it."""
     if first is None:
         return []
-    said = f"First: {first.text}"
-    return [f"{said.removesuffix('.')}: {first.change.command(inputs)}" if first.change else said]
+    sentence = first.with_command(inputs)
+    return [sentence]

@@ -11,6 +11,7 @@ from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import (
+    Suggestion,
     and_list,
     command_line,
     plural,
@@ -84,7 +85,7 @@ def idle_sentences(
     look = ""
     if cause.startswith("rank ") or cause == TRANSFER:
         command = command_line("collectives", inputs)
-        look = f"To see which rank waits for which: {command}"
+        look = Suggestion("To see which rank waits for which", command)
     return spoken(answer, of_ranks, _causes(waits), *then(cause, name), look)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import (
+    Suggestion,
     and_list,
     command_line,
     plural,
@@ -31,7 +32,14 @@ from htagraph.queries.straggler import Difference
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["are_sizes_unknown", "collectives_sentences", "shares_command", "stragglers_sentences"]
+__all__ = [
+    "StragglerAnswer",
+    "are_sizes_unknown",
+    "collectives_sentences",
+    "shares_command",
+    "straggler_answer",
+    "stragglers_sentences",
+]
 
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
@@ -123,9 +131,10 @@ def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequ
         most = _longest_awaited(late)
         us, why = float(most["waited_us"].sum()), command_line("stragglers", inputs)
         if nobody_us > MOST * us:
-            return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
+            said = f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why"
+            return Suggestion(said, why)
         came = "comes" if len(most) == 1 else "come"
-        return f"To see why {ranks_text(most['last_rank'].tolist())} {came} last: {why}"
+        return Suggestion(f"To see why {ranks_text(most['last_rank'].tolist())} {came} last", why)
     return ""
 
 
@@ -135,60 +144,115 @@ def _after_transfers(share: dict[str, float], inputs: Sequence[str], faster: Cal
         return ""
     if faster is not None and faster().speedup < 1 + MIN_PERCENT / 100:
         hidden = "Most of the time is transfer, but on a network twice as fast the job would hardly be shorter"
-        return f"{hidden}. To see what bounds the job: {command_line('critical-path', inputs)}"
+        return Suggestion(f"{hidden}. To see what bounds the job", command_line("critical-path", inputs))
     line = command_line("what-if", inputs, "--network", "0.5")
-    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}"
+    return Suggestion("Most of the time is transfer. To predict the job on a network twice as fast", line)
 
 
-def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
-    """Return which rank of those read makes the others wait, and why."""
+class StragglerAnswer(NamedTuple):
+    """Which rank makes the others wait, in parts."""
+
+    short: str
+    """The answer itself, without a full stop."""
+    doubt: str = ""
+    """What makes it uncertain, as a part of a sentence; empty for nothing."""
+    more: str = ""
+    """A further sentence of the answer; empty for none."""
+
+    @property
+    def text(self) -> str:
+        """The whole answer."""
+        but = f"; but {self.doubt}" if self.doubt else ""
+        return " ".join(spoken(f"{self.short}{but}.", self.more))
+
+
+def straggler_answer(stragglers: Stragglers, rank_count: int) -> StragglerAnswer:
+    """Return which rank of those read makes the others wait.
+
+    Example:
+        >>> import htagraph as hg
+        >>> straggler_answer(hg.stragglers(hg.load("data/demo", ranks=[0])), 1).short
+        'Only one rank was read'
+    """
     if rank_count < 2:
-        return ["Only one rank was read. If the job has more, read their traces too, to see which waits for which."]
+        to_do = "If the job has more, read their traces too, to see which waits for which."
+        return StragglerAnswer("Only one rank was read", more=to_do)
     if not stragglers.total_wait_us:
-        line = command_line("collectives", inputs)
-        return [f"No rank waits for another in the collectives that were matched. For those that were not: {line}"]
-    total = time_text(stragglers.total_wait_us)
+        return StragglerAnswer("No rank waits for another in the collectives that were matched")
     if stragglers.straggler is None:
-        return _nobody(stragglers, total)
+        return _nobody(stragglers)
     row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
+    total = time_text(stragglers.total_wait_us)
     share = (
         f"{row['share_percent']:.0f} % of the wait time ({total} over all ranks) is charged to it"
         if row["blamed_us"]
         else f"it is slow by its own steps; it is not known how long others wait for it, {_CLOCKS}"
     )
+    return StragglerAnswer(f"Rank {stragglers.straggler} is the straggler: {share}")
+
+
+def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
+    """Return which rank of those read makes the others wait, and why."""
+    answer = straggler_answer(stragglers, rank_count)
+    if rank_count < 2:
+        return [answer.text]
+    if not stragglers.total_wait_us:
+        return [Suggestion(f"{answer.text} For those that were not", command_line("collectives", inputs))]
+    if stragglers.straggler is None:
+        return [answer.text, *_beside_nobody(stragglers)]
+    row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
     return [
-        f"Rank {stragglers.straggler} is the straggler: {share}.",
+        answer.text,
         f"Why: {row['evidence']}.",
         *_unblamed(stragglers),
-        "To predict the job with that rank as fast as the others: "
-        + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+        Suggestion(
+            "To predict the job with that rank as fast as the others",
+            command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+        ),
     ]
 
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
     changes = [claim.change for claim in claims if claim.change and claim.change.options]
-    return [f"To predict other shares: {change.command(inputs)}" for change in changes]
+    return [Suggestion("To predict other shares", change.command(inputs)) for change in changes]
 
 
-def _nobody(stragglers: Stragglers, total: str) -> list[str]:
-    """Return who is charged, why no rank is the straggler though ranks wait, what is known of it, and what to do."""
+def _nobody(stragglers: Stragglers) -> StragglerAnswer:
+    """Return for whom ranks wait, and why no rank is the straggler."""
     if stragglers.serves is not None:
         alone = [each for each in stragglers.differences if not each.peers_count]
         what = f" ({short_name(alone[0].name)}, {_how_often(alone[0])})" if alone else ""
         does = f"Rank {stragglers.serves} does work that no other rank does{what}"
-        return [f"No rank is the straggler. {does}, and the others wait for its result."]
-    why, nobody = why_nobody(stragglers), _unblamed(stragglers)
+        return StragglerAnswer("No rank is the straggler", more=f"{does}, and the others wait for its result.")
+    why = why_nobody(stragglers)
     if not stragglers.ranks["blamed_us"].any():
-        return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
+        return StragglerAnswer(f"It is not known which rank waits for which, {_CLOCKS}; {why}")
+    if _is_mostly_unblamed(stragglers):
+        total = time_text(stragglers.total_wait_us)
+        return StragglerAnswer(_not_blamed(stragglers, f"{total} of waiting (summed over ranks)"))
+    waited = f"The ranks wait {waits_text(stragglers)}"
+    if stragglers.slow_group:
+        return StragglerAnswer(f"{waited}; {why}")
+    return StragglerAnswer(waited, doubt=why)
+
+
+def _is_mostly_unblamed(stragglers: Stragglers) -> bool:
+    """Return whether no rank can be blamed for most of the waiting."""
+    return sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us
+
+
+def _beside_nobody(stragglers: Stragglers) -> list[str]:
+    """Return what is known of the rank that most waiting is charged to, where no rank is the straggler, and the rest.
+
+    Nothing is said of it where a rank serves the others, or where nobody knows who waits for whom.
+    """
+    if stragglers.serves is not None or not stragglers.ranks["blamed_us"].any():
+        return []
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
-    rank, but = int(most["rank"]), "" if stragglers.slow_group else "but "
-    waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
-    if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
-        waited = _not_blamed(stragglers, f"{total} of waiting (summed over ranks)")
-        nobody = []
+    rank = int(most["rank"])
+    nobody = [] if _is_mostly_unblamed(stragglers) else _unblamed(stragglers)
     return spoken(
-        waited,
         *nobody,
         f"Rank {rank}: {most['evidence']}.",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
@@ -200,14 +264,14 @@ def _nobody(stragglers: Stragglers, total: str) -> list[str]:
 def _unblamed(stragglers: Stragglers) -> list[str]:
     """Return how much of the waiting no rank can be blamed for, and why, if it is not next to nothing."""
     share = sum(unblamed(stragglers).values()) / stragglers.total_wait_us
-    return [] if share < MIN_SHARE else [_not_blamed(stragglers, "the waiting")]
+    return [] if share < MIN_SHARE else [f"{_not_blamed(stragglers, 'the waiting')}."]
 
 
 def _not_blamed(stragglers: Stragglers, waiting: str) -> str:
-    """Return the share of the waiting, in these words, that no rank can be blamed for, and why."""
+    """Return the share of the waiting, in these words, that no rank can be blamed for, and why, without a full stop."""
     nobody = unblamed(stragglers)
     share = sum(nobody.values()) / stragglers.total_wait_us
-    return f"Of {waiting}, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}."
+    return f"Of {waiting}, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}"
 
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:

@@ -31,6 +31,7 @@ from htagraph.findings.incomplete import is_judged
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
 from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
+from htagraph.findings.uneven_steps import steps_in_words
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.findings.verbs.what_if import capacity_sentences
 from htagraph.findings.verdict import sentences, stated
@@ -47,7 +48,6 @@ from htagraph.output.reports.two_jobs import INSIDE, marked, of_both
 from htagraph.output.summary import Summary, summary_of
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.inputs import devices_in, inputs_of, issues_of
-from htagraph.trace.readers import said_for
 from htagraph.whatif.capacity import capacity
 
 __all__ = [
@@ -103,7 +103,7 @@ def glance_section(results: PageResults) -> Section:
     """Return what was read: ranks, devices, steps, files, problems."""
     summary = results.summary
     cards = [
-        element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
+        element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(results)
     ]
     issues = table_of(
         summary.issues.assign(rank=summary.issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched"
@@ -127,8 +127,9 @@ def files_table(inputs: pd.DataFrame) -> Html:
     return table_of(inputs.assign(world_size=sizes))
 
 
-def _facts(summary: Summary) -> list[tuple[str, str]]:
-    inputs, steps = summary.inputs, summary.tables["steps"]
+def _facts(results: PageResults) -> list[tuple[str, str]]:
+    summary = results.summary
+    inputs, steps = summary.inputs, steps_in_words(results.graph)
     size = int(inputs["world_size"].max()) if len(inputs) else 0
     devices = ", ".join(devices_in(inputs))
     facts = [
@@ -138,9 +139,8 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("events read", f"{int(inputs['events'].sum()):,}"),
         ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
-    if len(steps):
-        count, _, usual = summary.step_text.partition(" of ")
-        facts[2:2] = [("steps", count.partition(" ")[0]), ("usual step", usual)]
+    if steps:
+        facts[2:2] = [("steps", f"{steps.count:,}"), ("usual step", steps.lasts)]
     return facts
 
 
@@ -400,8 +400,7 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     table = table_of(rows.frame, caption=rows.caption, headings=rows.headings, links=links)
     notes = [element("p", note) for note in evidence.notes]
     table = element("div", table, *notes) if notes else table
-    said = said_for(results.graph.traces.values(), sentences(claims))
-    parts: list[Html] = [element("p", sentence) for sentence in said]
+    parts: list[Html] = [element("p", sentence) for sentence in sentences(claims)]
     parts += [element("div", chart, table, class_="columns")] if chart or table else []
     rests = " and ".join(sorted({doubt.value for claim in claims for doubt in claim.rests_on}))
     if rests and not finding.is_caution:

@@ -9,8 +9,8 @@ import pandas as pd
 
 from htagraph.analyses.stragglers import Stragglers
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import plural, time_text
-from htagraph.findings.verbs.ranks import stragglers_sentences
+from htagraph.findings.phrases import plural, spoken, time_text
+from htagraph.findings.verbs.ranks import straggler_answer
 from htagraph.output.plot import style
 from htagraph.output.plot.style import TimeColumns, columns_of, covered
 from htagraph.output.scene import COLORS, KIND_COLORS
@@ -229,15 +229,16 @@ def stragglers(result: Stragglers) -> Figure:
         'Rank 2 is the straggler'
     """
     table = result.by_step
-    finding, doubt = _straggler_finding(result)
+    finding, more = _straggler_finding(result)
     compares = len(table) and bool(table["excess_us"].notna().any())
     column, word = ("excess_us", "beyond the others") if compares else ("own_us", "by itself")
     what = "beyond the median of the others; waiting for others left out."
     unlike = "waiting for others left out. The ranks' work is not the same."
     drawable = len(table) and bool(table[column].notna().any())
-    about = f"What each rank does by itself in a step, {what if compares or not drawable else unlike}{doubt}"
+    about = f"What each rank does by itself in a step, {what if compares or not drawable else unlike}"
+    about = " ".join(spoken(about, more))
     if not drawable:
-        return style.nothing(finding.partition(". ")[0], about)
+        return style.nothing(finding, about)
     wide = table.pivot_table(index="rank", columns="step", values=column, dropna=False).rename(index=str, columns=str)
     wide = wide.rename(columns={"-1": "the recording"})
     far = float(np.nanmax(np.abs(wide.to_numpy())))
@@ -260,12 +261,12 @@ def stragglers(result: Stragglers) -> Figure:
 
 
 def _straggler_finding(result: Stragglers) -> tuple[str, str]:
-    """Return the title, and what makes it uncertain as a sentence; empty where nothing does."""
+    """Return the title, and a sentence that makes the title uncertain or adds to the answer; empty for nothing."""
     blamed = float(result.ranks.loc[result.ranks["rank"] == result.straggler, "blamed_us"].sum())
     if blamed:
         share = 100 * blamed / result.total_wait_us
         waits = f"others wait {time_text(blamed)} for it, {share:.0f} % of all waiting"
         return f"Rank {result.straggler} is the straggler: {waits}", ""
-    first = stragglers_sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
-    finding, but, doubt = first.partition("; but ")
-    return finding, f" But {doubt}." if but else ""
+    answer = straggler_answer(result, len(result.ranks))
+    doubt = f"But {answer.doubt}." if answer.doubt else ""
+    return answer.short, doubt or answer.more

@@ -11,7 +11,8 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.naming import short_name
-from htagraph.findings.bound import BOUND
+from htagraph.findings.bound import BOUND, BoundClaim, bound_text
+from htagraph.findings.finding import claims_that_are
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.activities import Lane
@@ -137,10 +138,10 @@ def critical_path(path: CriticalPath) -> Figure:
     bars, unit = _composition(path)
     strip, ranks, time = _strip(path)
     height, upper, lower = style.one_above_the_other(260, 70, style.row_pixels(len(ranks)))
-    claims = BOUND.when(Results(path.graph, path=path))
-    first = BOUND.whole(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
+    claims = claims_that_are(BoundClaim, BOUND.when(Results(path.graph, path=path)))
+    title = bound_text(claims[0]) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
     return style.drawn(
-        [*bars, strip], first.partition(". ")[0].rstrip("."), about, height=height, barmode="stack", showlegend=True,
+        [*bars, strip], title, about, height=height, barmode="stack", showlegend=True,
         bargap=0.2, legend={"traceorder": "reversed"}, yaxis={"title": f"on the path ({unit})", **upper},
         xaxis={"type": "category", "title": "step", "anchor": "y", "showgrid": False},
         xaxis2={"anchor": "y2", **time.axis()}, yaxis2={**style.category_ticks(ranks), **lower, "title": "rank"},

@@ -20,7 +20,7 @@ from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import command_line, share_text, untraced_before
+from htagraph.findings.phrases import Suggestion, command_line, share_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -29,6 +29,7 @@ from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
+from htagraph.trace.readers import recorder_of
 from htagraph.whatif.options import criteria
 
 __all__ = [
@@ -169,13 +170,13 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name:
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []
     if cause not in (HOST, LOADER, OUTSIDE) and not cause.startswith("rank "):
-        return [f"To see what bounds the job: {command_line('critical-path', inputs)}"]
+        return [Suggestion("To see what bounds the job", command_line("critical-path", inputs))]
     if cause in _SOURCES:
         source = _SOURCES[cause]
         share = 100 * _gain_without(graph, source.option)
         if share >= MIN_PERCENT:
             command = command_line("what-if", inputs, source.option)
-            return [f"With {source.words} the job would be {share_text(share)} shorter: {command}"]
+            return [Suggestion(f"With {source.words} the job would be {share_text(share)} shorter", command)]
     from htagraph.findings.changes import changes_of
     from htagraph.findings.verbs.gains import tried
 
@@ -215,12 +216,16 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     if by == "rank":
         most = table[["kind", "name"]].drop_duplicates().head(top)
         rows = most.merge(table, on=["kind", "name"])
-        sentences = [f"To see whether a rank is slow, beyond chance: {command_line('stragglers', inputs)}"]
+        sentences = [Suggestion("To see whether a rank is slow, beyond chance", command_line("stragglers", inputs))]
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
         sentences = findings.top_entry(
-            by_class(table) if by == "module" else rows, by, inputs, partial(_saved_by_half_us, graph)
+            by_class(table) if by == "module" else rows,
+            by,
+            inputs,
+            partial(_saved_by_half_us, graph),
+            recorder_of(graph.traces.values()),
         )
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
@@ -382,7 +387,9 @@ def phases_report(
     if not graph.activities.on_device.any():
         titles = {"phases": "Phases, the most wall time of a rank first"}
         brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
-    sentences = findings.phases_sentences(table, inputs, annotation, window_us(graph))
+    sentences = findings.phases_sentences(
+        table, inputs, annotation, window_us(graph), recorder_of(graph.traces.values())
+    )
     return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief}, titles=titles)
 
 
@@ -406,7 +413,8 @@ def roofline_report(
     counters = hg.cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
-    sentences = findings.roofline_sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
+    chosen = (peak_tflops is not None, peak_gbs is not None)
+    sentences = findings.roofline_sentences(table, inputs, chosen, recorder_of(graph.traces.values()))
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )

@@ -16,6 +16,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_beside, report_on
 from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
+from htagraph.trace.readers import recorder_of
 
 if TYPE_CHECKING:
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
@@ -95,7 +96,7 @@ def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
     tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
     held = tables["memory_at_peak"].replace({"name": {"": "(before the recording)"}}).drop(columns="known")
     return report_on(
-        graph, "memory", tables, findings.peak_sentences(peaks),
+        graph, "memory", tables, findings.peak_sentences(peaks, recorder_of(graph.traces.values())),
         brief={"memory_peaks": peaks.drop(columns=["activity"]), "memory_at_peak": held},
         plot=lambda: drawn("memory_timeline", analyses.timeline(graph)),
     )  # fmt: skip

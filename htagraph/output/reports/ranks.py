@@ -11,7 +11,7 @@ from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import JUDGES, MEASURES, PREDICTS
 from htagraph.findings.limits import MIN_SHARE
-from htagraph.findings.phrases import NO_OPERATOR, command_line, group_words, share_text, untraced_before
+from htagraph.findings.phrases import NO_OPERATOR, Suggestion, command_line, group_words, share_text, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
@@ -201,7 +201,7 @@ def critical_path_report(
     more = ""
     if not full:
         brief = {name: top_rows(table, max(1, top // 2)) for name, table in brief.items() if name in _ON_A_SCREEN}
-        more = f"All tables: {command_line('critical-path', inputs, '--full')}"
+        more = Suggestion("All tables", command_line("critical-path", inputs, "--full"))
     return report_on(
         path.graph, "critical-path", tables, said,
         figures=figures, brief=brief, plot=path.plot, titles=path_titles(path), more=more,

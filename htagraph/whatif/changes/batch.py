@@ -33,6 +33,7 @@ from htagraph.queries.weights import (
     with_factor,
     with_factors,
 )
+from htagraph.trace.readers import setting_for
 from htagraph.whatif.batch_sizes import BatchLayout, layout_of, recorded_batch, resized_calls
 from htagraph.whatif.kernel_times import KernelWork, resized
 from htagraph.whatif.rates import TILE
@@ -52,8 +53,6 @@ Doubled, intervals of jobs on hosts are a quarter wider."""
 _HOST_FLOP_US = 50e6
 """Operations per µs that no operator on a host reaches. Source: two sockets of 64 cores with AVX-512 do some 20 in
 single precision. Doubled, operators that only launch work of a device pass for fast hosts more often."""
-_SHAPES = "record with record_shapes=True"
-_DEVICE = "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (hg.profile() does)"
 _CAPTURES = "replayed CUDA graphs hide them; record what was captured, too, and give it as --captures (captures=)"
 _BySample: TypeAlias = dict[tuple[str, str], tuple[Array, float]]
 
@@ -163,20 +162,24 @@ def _job_of(graph: DependencyGraph, recorded: int | None) -> _Job:
 def _refuse_unknown(graph: DependencyGraph, table: pd.DataFrame, call: Array) -> None:
     """Raise where shapes say too little of the work that takes time, or where a device was not recorded."""
     rows = table["activity"].to_numpy(np.int64)
+    traces = graph.traces.values()
     device = graph.activities.on_device
     name = graph.activities.name[rows]
     known = call >= 0
     usual = table["time_us"].groupby(coded(call, name)).transform("median").to_numpy(np.float64)
     if not device.any() and (used_device(graph) or _best(table["flop"].to_numpy(np.float64), usual) > _HOST_FLOP_US):
-        msg = f"the job used a device whose work was not recorded: record with {_DEVICE}"
+        msg = f"the job used a device whose work was not recorded: record with {setting_for(traces, 'device')}"
         raise SelectionError(msg)
     views = names_that(moves_nothing, graph.names)[name] & ~device[rows]
     computes = ~of_kinds(table["kind"].to_numpy(), [KernelKind.COLLECTIVE]) & ~views
     if (share := usual[known & computes].sum() / max(usual[computes].sum(), 1e-9)) >= MOST and known.any():
         return
     replayed = marked(graph.edges.target[graph.edges.kind == EdgeKind.GRAPH] >> 1, len(device))[rows]
-    how = _CAPTURES if usual[computes & ~known & replayed].sum() > MOST * usual[computes & ~known].sum() else _SHAPES
-    msg = f"shapes of inputs say what {share:.0%} of the kernels' time computes, too little for another batch: {how}"
+    shapes = setting_for(traces, "shapes")
+    how = f": record with {shapes}" if shapes else ""
+    if usual[computes & ~known & replayed].sum() > MOST * usual[computes & ~known].sum():
+        how = f": {_CAPTURES}"
+    msg = f"shapes of inputs say what {share:.0%} of the kernels' time computes, too little for another batch{how}"
     raise SelectionError(msg)
 
 

@@ -15,6 +15,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import recorded_numbers
 from htagraph.queries.kernel_costs import device_name, kernel_costs, shaped_calls
 from htagraph.queries.weights import NOTED_SHARE, Modelled, State, with_factors
+from htagraph.trace.readers import setting_for
 from htagraph.whatif.device_times import PRECISIONS, Kernels, instead, ratios
 
 __all__ = ["device"]
@@ -62,7 +63,8 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     ran = " and ".join(sorted(set(before.values())))
     told = f"device: kernels as on {wanted}, recorded on {ran}; this leaves host and network"
     changed = changed.with_model(Modelled.DEVICE, told)
-    for text in (note, *_notes(kernels, before, wanted, shaped=len(shaped_calls(graph).calls) > 0)):
+    to_shape = "" if len(shaped_calls(graph).calls) else setting_for(graph.traces.values(), "shapes")
+    for text in (note, *_notes(kernels, before, wanted, to_shape)):
         changed = changed.with_note(f"device: {text}") if text else changed
     return changed
 
@@ -149,7 +151,7 @@ def _precisions(graph: DependencyGraph, rows: Array, size: Array) -> Array:
     return np.where((by_size < 0) | finer, named, by_size)
 
 
-def _notes(kernels: Kernels, before: dict[int, str], wanted: str, *, shaped: bool) -> list[str]:
+def _notes(kernels: Kernels, before: dict[int, str], wanted: str, to_shape: str) -> list[str]:
     """Return what is to know about a prediction."""
     time, whole = kernels.time_ns, max(kernels.time_ns.sum(), 1.0)
     notes = []
@@ -161,7 +163,7 @@ def _notes(kernels: Kernels, before: dict[int, str], wanted: str, *, shaped: boo
             notes.append(f"{wanted} has no units for {precision}: products in it ({part}) are taken as {used}{faster}")
     if {is_amd(each) for each in before.values()} != {is_amd(wanted)}:
         notes.append("kernels of AMD and NVIDIA differ, which the interval holds")
-    lacking = "is in products without shapes" + " (record_shapes=True)" * (not shaped)
+    lacking = "is in products without shapes" + (f" ({to_shape})" if to_shape else "")
     for share, what in (
         (time[kernels.product & np.isnan(kernels.flop)].sum(), lacking),
         (time[kernels.unknown].sum(), "is in kernels of which nothing says what bounds them: between both ratios"),

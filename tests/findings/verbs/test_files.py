@@ -16,6 +16,7 @@ from htagraph.findings.verbs.files import (
     timeline_sentence,
     validation_sentences,
 )
+from htagraph.trace.readers import Recorder
 
 NODES = pd.DataFrame({"name": ["a", "a", "b"], "op_schema": ["a()", "", ""], "input_shapes": [[[2]], [], []]})
 
@@ -53,13 +54,14 @@ def peaks(reserved: float, last: float) -> pd.DataFrame:
 
 
 def test_unused_memory_is_named_from_a_fifth_on() -> None:
-    assert "33 % of it unused" in peak_sentences(peaks(6 * GB, 0))[0]
-    assert "unused" not in peak_sentences(peaks(4.5 * GB, 0))[0]
+    assert "33 % of it unused" in peak_sentences(peaks(6 * GB, 0), Recorder())[0]
+    assert "unused" not in peak_sentences(peaks(4.5 * GB, 0), Recorder())[0]
 
 
 def test_growth_is_named_beyond_a_hundredth_of_the_peak() -> None:
-    assert peak_sentences(peaks(0, GB))[1] == "At the end, 1.00 GB more is in use than before the first event."
-    assert len(peak_sentences(peaks(0, 0.04 * GB))) == 1
+    grown = peak_sentences(peaks(0, GB), Recorder())[1]
+    assert grown == "At the end, 1.00 GB more is in use than before the first event."
+    assert len(peak_sentences(peaks(0, 0.04 * GB), Recorder())) == 1
 
 
 def test_a_timeline_and_a_device_are_told_with_their_sizes() -> None:
