@@ -371,7 +371,7 @@ def roofline_sentences(
         )
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
-    on_host = f" of host time, as {record.value}" if table["share_percent"].isna().all() else ""
+    on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
     unknown = f": {record.value}" if record.is_lost else ""
     lasted = f"in {time_text(time)}{on_host}" if time else f"in a time that was not recorded{unknown}"
     share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
