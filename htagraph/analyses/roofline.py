@@ -158,12 +158,13 @@ def _moved(value: pd.DataFrame) -> pd.Series[float]:
 def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
     """Return the durations of the work of operators; on ranks without a device, their own, µs."""
     acts = graph.activities
-    time = np.bincount(owner, acts.duration[work] / 1000, len(acts))[operators].astype(np.float64)
-    without = ~np.isin(acts.rank[operators], occurring(acts.rank[acts.on_device]))
-    enqueued = np.isin(acts.rank[operators], unrecorded_ranks(graph))
-    time[without] = acts.duration[operators[without]] / 1000
-    time[enqueued] = np.nan  # a host that enqueues work takes no time for it
-    return time
+    took_us = np.bincount(owner, acts.duration[work] / 1000, len(acts))[operators].astype(np.float64)
+    rank = acts.rank[operators]
+    is_on_host = ~np.isin(rank, occurring(acts.rank[acts.on_device]))
+    is_enqueuing = np.isin(rank, unrecorded_ranks(graph))
+    took_us[is_on_host] = acts.duration[operators[is_on_host]] / 1000
+    took_us[is_enqueuing] = np.nan  # a host that enqueues work takes no time for it
+    return took_us
 
 
 def _rates(

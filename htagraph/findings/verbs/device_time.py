@@ -136,7 +136,7 @@ def launches_sentences(
     """Return the cost of launching, and which calls wait; `path_percent` is its share of the critical path, if known.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
-    `record` what the recording shows of devices. The calls are those of the table of calls.
+    `record` is the result of `device_record`. The sentence counts the calls of the table.
     """
     if not len(stats):
         return [f"No launch with its device work is in the traces: {_TO_SEE_LAUNCHES.get(record, record.value)}."]
@@ -357,8 +357,8 @@ def roofline_sentences(
 ) -> list[str]:
     """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
 
-    `chosen` says whether the user gave the peaks of computing and of memory, `record` what the recording shows of
-    devices: without the times of their work, no peak says anything.
+    `chosen` says whether the user gave the peaks of computing and of memory. `record` is the result of
+    `device_record`: without the times of device work, no peak says anything.
     """
     odd, to_see = table.attrs.get("left_out", 0), command_line("summary", inputs)
     left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""

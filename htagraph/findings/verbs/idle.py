@@ -63,7 +63,7 @@ def idle_sentences(
         devices: the result of `htagraph.idle_breakdown` by rank.
         inputs: the words of the command line that choose the job.
         then: returns the change to make, given the cause and the name of the longest wait.
-        record: what the recording shows of devices.
+        record: the result of `htagraph.queries.device_record.device_record`.
     """
     if not len(devices) and record.is_lost:
         return [f"When devices are idle is not known: {record.value}."]
