@@ -32,18 +32,18 @@ def _when(results: Results) -> list[NoDeviceWorkClaim]:
         return []
     if INCOMPLETE.when(results):  # the same, with figures
         return []
-    launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
-    counted = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
-    return [NoDeviceWorkClaim("no_device_work", "", launched, "count", counted=counted)]
+    launches = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
+    kernels = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
+    return [NoDeviceWorkClaim("no_device_work", "", launches, "count", counted=kernels)]
 
 
 def _short(claim: NoDeviceWorkClaim) -> str:
     if claim.counted:
         kernels = plural(claim.counted, "kernel")
-        unknown = "and what bounds the job cannot be said"
-        return f"{kernels} ran one by one for a profiler of counters, whose times are not the job's, {unknown}"
-    launched = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
-    return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
+        no_bound = "and what bounds the job cannot be said"
+        return f"{kernels} ran one by one for a profiler of counters, whose times are not the job's, {no_bound}"
+    launches = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
+    return f"{launches}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
 def _why(claim: NoDeviceWorkClaim) -> str:
