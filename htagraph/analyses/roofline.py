@@ -14,6 +14,7 @@ from htagraph.core.naming import names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
+from htagraph.queries.device_record import unrecorded_ranks
 from htagraph.queries.kernel_costs import device_name, operator_costs
 from htagraph.queries.kernel_sequences import work_below
 from htagraph.queries.recorded_events import counter_ranges, operators_around
@@ -36,7 +37,10 @@ TABLE = Table(
     Col("source", "str"),
     Col("count", "int64"),
     Col("flop bytes", doc="operations and bytes of all calls; NaN if unknown"),
-    Col("time_us", doc="durations of the operators' device work; of the operators, on a rank without device work"),
+    Col(
+        "time_us",
+        doc="durations of the operators' device work; of the operators, on a rank without a device; NaN if unknown",
+    ),
     Col("share_percent", doc="share of the rank's device work; NaN if unknown, as in all columns that follow"),
     Col("intensity", doc="flop / bytes", heading="intensity FLOP/B"),
     Col("tflop_s gb_s", doc="rates that the operator reaches"),
@@ -154,12 +158,13 @@ def _moved(value: pd.DataFrame) -> pd.Series[float]:
 def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
     """Return the durations of the work of operators; on ranks without a device, their own, µs."""
     acts = graph.activities
-    time = np.bincount(owner, acts.duration[work] / 1000, len(acts))[operators].astype(np.float64)
-    without = ~np.isin(acts.rank[operators], occurring(acts.rank[acts.on_device]))
-    launched = np.isin(acts.rank[operators], occurring(acts.rank[acts.kind == ActivityKind.LAUNCH]))
-    time[without & ~launched] = acts.duration[operators[without & ~launched]] / 1000
-    time[without & launched] = np.nan  # there was device work, which the profiler did not record
-    return time
+    took_us = np.bincount(owner, acts.duration[work] / 1000, len(acts))[operators].astype(np.float64)
+    rank = acts.rank[operators]
+    is_on_host = ~np.isin(rank, occurring(acts.rank[acts.on_device]))
+    is_enqueuing = np.isin(rank, unrecorded_ranks(graph))
+    took_us[is_on_host] = acts.duration[operators[is_on_host]] / 1000
+    took_us[is_enqueuing] = np.nan  # a host that enqueues work takes no time for it
+    return took_us
 
 
 def _rates(

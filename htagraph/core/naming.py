@@ -33,8 +33,9 @@ __all__ = [
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
     "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
     "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
-    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
+    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_backward_region", "is_batched_product",
+    "is_capture_begin", "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
+    "is_enqueuing",
     "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
     "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_optimizer", "is_poll",
     "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
@@ -287,6 +288,10 @@ is_autograd_node = _named(
     "without the engine's operator around it",
 )
 is_backward = _named(r"^(?-i:autograd::engine::)", "the autograd engine's operator around a backward operator")
+is_backward_region = _named(
+    r"(^|[^a-z])(backward|bwd|run_backward)([^a-z]|\Z)",
+    "an annotation or Python frame in which a thread asks the autograd engine for gradients, and waits for them",
+)
 is_gradient_ready = _named(r"(?-i:AccumulateGrad)\Z", "the operator after which a parameter's gradient is complete")
 computes = _named(r"^(?-i:aten::)", "an operator of ATen, PyTorch's library of tensors, which never communicates")
 is_collective_call = _named(r"^(?-i:c10d::)", "an operator that enqueues a collective")

@@ -22,6 +22,7 @@ from htagraph.findings.finding import Claim, Finding, claims_that_are
 from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.no_device_work import NoDeviceWorkClaim
 from htagraph.findings.open_step import OpenStepClaim
 from htagraph.findings.phrases import Suggestion
 from htagraph.findings.remedy import REMEDY
@@ -267,14 +268,16 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     if recording:
         is_host_lost = {row.about for row in recording} <= {Part.HOST.name, Part.CALLS.name}
         remedies = [row for row in proposed if row.finding == REMEDY.name and is_host_lost and _computes(sentences)]
-        return ProposedChanges((*remedies, *recording))
+        by_action = {row.action: row for row in reversed(recording)}  # one recording may have several lost parts
+        again = [row for row in recording if by_action[row.action] is row]
+        return ProposedChanges((*remedies, *again))
     late = claims_that_are(StragglerClaim, claims)
     looks = [row for row in proposed if row.finding == BOUND.name and row.change is None]
     changes = [row for row in (*proposed, *code) if row not in looks]
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
-    recording_again = [*_of_damage(sentences), *_of_open_steps(sentences)]
+    recording_again = [*_of_damage(sentences), *_of_counters(sentences), *_of_open_steps(sentences)]
     if recording_again:
         return ProposedChanges((*recording_again, *rows))
     if rows and not any(map(_is_surely_known, rows)):
@@ -312,6 +315,14 @@ def _of_open_steps(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
     for finding, claims in sentences:
         for claim in claims_that_are(OpenStepClaim, claims):
             if not claim.whole:
+                yield ProposedChange(finding.name, claim.about, finding.advice(claim), None)
+
+
+def _of_counters(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
+    """Yield the proposal to record without counters, where a profiler of counters ran kernels one by one."""
+    for finding, claims in sentences:
+        for claim in claims_that_are(NoDeviceWorkClaim, claims):
+            if claim.counted:
                 yield ProposedChange(finding.name, claim.about, finding.advice(claim), None)
 
 

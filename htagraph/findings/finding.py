@@ -192,8 +192,9 @@ ATTRIBUTES = MEASURES | {Part.HOST}
 """The parts behind a statement on the device time of operators."""
 JUDGES = MEASURES | {Part.CALLS}
 """What a finding needs that weighs the time of devices against that of hosts."""
-PREDICTS = JUDGES | {Part.PEERS}
-"""The parts behind a finding on the bound of the job or the gain of a change: late ranks may set the pace."""
+PREDICTS = JUDGES | {Part.PEERS, Part.THREADS}
+"""The parts behind a finding on the bound of the job or the gain of a change: late ranks, or a thread that was not
+recorded, may set the pace."""
 
 
 class Finding(NamedTuple):

@@ -16,7 +16,8 @@ from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import and_list, plural, ranks_text, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, world_size
+from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, only_with_device, world_size
+from htagraph.trace.columns import Trace
 from htagraph.trace.readers import setting_for
 
 __all__ = ["INCOMPLETE", "Comparison", "IncompleteClaim", "Missing", "comparison_of", "is_judged", "missing_parts"]
@@ -30,6 +31,7 @@ _UNKNOWN: Final = {
     Part.HOST: "What the host does cannot be said",
     Part.CALLS: "Whether devices wait for the host cannot be said",
     Part.PEERS: "What bounds the job, and what changes gain, cannot be said",
+    Part.THREADS: "What bounds the job, and what changes gain, cannot be said",
     Part.MEANING: "Nothing can be said of hosts and devices",
 }
 _OTHER_PROGRAM: Final = (
@@ -174,14 +176,23 @@ def _advice(graph: DependencyGraph, lost: Part, lacking: _Ledgers) -> str:
         return _OTHER_PROGRAM
     if lost == Part.PEERS:
         return "Load the files of all ranks, to see which rank is late, and how long transfers take."
+    if lost in (Part.DEVICE, Part.THREADS) and any(Part.THREADS in rank.lacks for rank in lacking):
+        return _all_threads(graph)
     numbers = {rank.rank for rank in lacking}
     traces = [trace for number, trace in graph.traces.items() if number in numbers]
     if lost == Part.CALLS:
         return f"Record with {setting_for(traces, 'host')}."
     if lost == Part.HOST:
         return f"Record with {setting_for(traces, 'operators')}."
+    return _with_devices(traces, lacking)
+
+
+def _with_devices(traces: Sequence[Trace], lacking: _Ledgers) -> str:
+    """Return how to record the work of devices of some ranks, given their files."""
     if all(rank.is_alone for rank in lacking):
         return f"Record with {setting_for(traces, 'device')} on every rank."
+    if not any(rank.launches for rank in lacking):
+        return f"Record with {setting_for(traces, 'device')}."
     hint = setting_for(traces, "lost_device")
     graphs = ""
     if _are_graphs(lacking):
@@ -190,6 +201,22 @@ def _advice(graph: DependencyGraph, lost: Part, lacking: _Ledgers) -> str:
         "Record again: without a second profiler on the device, with permission to profile it, and with a driver that "
         f"fits{hint}{graphs}."
     )
+
+
+def _all_threads(graph: DependencyGraph) -> str:
+    """Return how to record the threads that are missing, with the devices where these are missing, too."""
+    setting = setting_for(graph.traces.values(), "device")
+    if Part.DEVICE in graph.ledger.lacks and setting:
+        return f"Record all threads and the device ({setting})."
+    return "Record all threads of the process, also the one of autograd."
+
+
+def _without_threads(_graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how long a thread waits for gradients that no recorded thread computes."""
+    empty_ns = sum(rank.backward.empty_ns for rank in lacking)
+    asked_ns = sum(rank.backward.asked_ns for rank in lacking)
+    waited = f"{time_text(empty_ns / 1000)} of the {time_text(asked_ns / 1000)} of its backward pass"
+    return f"for {waited}, no operator is in the file, and no gradient is computed on any thread"
 
 
 def _without_host(_graph: DependencyGraph, lacking: _Ledgers) -> str:
@@ -225,6 +252,8 @@ def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
     if all(rank.is_alone for rank in lacking):
         return "no launch and no device work is in the file, though other ranks have some"
     lost = sum(rank.lost_launches for rank in lacking)
+    if not any(rank.launches or rank.device_work for rank in lacking):
+        return _without_all(graph, lacking)
     steps = sum(rank.steps for rank in lacking)
     empty_steps = sum(rank.steps_without_work for rank in lacking)
     text = f"{empty_steps} of {steps} steps have no device work in the file"
@@ -234,6 +263,17 @@ def _without_device(graph: DependencyGraph, lacking: _Ledgers) -> str:
     if lost:
         text = _without_kernels(graph, lacking)
     return text
+
+
+def _without_all(graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how many operators show that a job has a device, where nothing else does."""
+    names = Counter[str]()
+    for rank in lacking:
+        rows = graph.activities.of_rank(rank.rank)
+        shows = rows.start + np.flatnonzero(only_with_device(graph, rows))
+        names.update(graph.names[name] for name in graph.activities.name[shows].tolist())
+    shown = and_list([f"{name} {count}" for name, count in names.most_common(MAX_NAMED)])
+    return f"no launch and no device work is in the file, but operators that need a device are ({shown})"
 
 
 def _waited(lacking: _Ledgers) -> str:
@@ -318,6 +358,7 @@ _WHY: Final[Mapping[Part, _Why]] = {
     Part.HOST: _without_host,
     Part.CALLS: _without_calls,
     Part.PEERS: _without_peers,
+    Part.THREADS: _without_threads,
     Part.MEANING: _without_meaning,
 }
 """Returns the figures that show that a part was not recorded, by the part."""

@@ -12,10 +12,9 @@ from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.kernel_costs import used_device
+from htagraph.queries.device_record import device_record
 
-__all__ = ["NO_DEVICE_WORK", "NoDeviceWorkClaim", "shows_device"]
+__all__ = ["NO_DEVICE_WORK", "NoDeviceWorkClaim"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,28 +28,22 @@ class NoDeviceWorkClaim(Claim):
 def _when(results: Results) -> list[NoDeviceWorkClaim]:
     graph = results.graph
     acts = graph.activities
-    if acts.on_device.any() or not shows_device(graph):
+    if not device_record(graph).is_lost:
         return []
     if INCOMPLETE.when(results):  # the same, with figures
         return []
-    launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
-    counted = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
-    return [NoDeviceWorkClaim("no_device_work", "", launched, "count", counted=counted)]
-
-
-def shows_device(graph: DependencyGraph) -> bool:
-    """Return whether anything recorded shows a device: what a job does with it, or that the machine has one."""
-    listed = any(trace.facts.devices for trace in graph.traces.values())
-    return len(graph.activities) > 0 and (listed or used_device(graph))
+    launches = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
+    kernels = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
+    return [NoDeviceWorkClaim("no_device_work", "", launches, "count", counted=kernels)]
 
 
 def _short(claim: NoDeviceWorkClaim) -> str:
     if claim.counted:
         kernels = plural(claim.counted, "kernel")
-        unknown = "and what bounds the job cannot be said"
-        return f"{kernels} ran one by one for a profiler of counters, whose times are not the job's, {unknown}"
-    launched = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
-    return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
+        no_bound = "and what bounds the job cannot be said"
+        return f"{kernels} ran one by one for a profiler of counters, whose times are not the job's, {no_bound}"
+    launches = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
+    return f"{launches}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
 def _why(claim: NoDeviceWorkClaim) -> str:

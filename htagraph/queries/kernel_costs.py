@@ -14,12 +14,13 @@ from htagraph.core.arrays import Array, Ints, marked
 from htagraph.core.computing import once
 from htagraph.core.flops import cost_of, element_bytes, flop_formula, is_complex, moves_nothing, numbers_per_element
 from htagraph.core.kernels import kernel_kind, kernel_library
-from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
-from htagraph.core.naming import COPY, is_optimizer, names_that, needs_device
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, KernelKind, of_kinds
+from htagraph.core.naming import COPY, is_optimizer, names_that
 from htagraph.core.parents import nearest
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.ledger import only_with_device
 from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.arguments import argument_texts
 
@@ -320,5 +321,5 @@ def device_name(graph: DependencyGraph, rank: int) -> str:
 def used_device(graph: DependencyGraph) -> bool:
     """Return whether a job used a device, recorded or not: its work, a launch, an operator that only devices have."""
     acts = graph.activities
-    named = names_that(needs_device, graph.names)[acts.name] & of_kinds(acts.kind, [ActivityKind.OP, *ANNOTATIONS])
+    named = only_with_device(graph, slice(0, len(acts)))
     return bool((acts.on_device | (acts.kind == ActivityKind.LAUNCH) | named).any())

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.no_device_work import NO_DEVICE_WORK, NoDeviceWorkClaim
 from htagraph.findings.results import Results
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op
 
 
 def test_a_job_whose_device_was_not_recorded_is_not_known_to_be_bound_by_its_host() -> None:
-    (claim,) = NO_DEVICE_WORK.when(Results(load([op("aten::record_stream", 0, 90)])))
-    assert NO_DEVICE_WORK.whole(claim) == (
+    used = Results(load([op("aten::record_stream", 0, 90)]))
+    assert NO_DEVICE_WORK.when(used) == []  # the same, with the operators that need a device
+    (lost,) = INCOMPLETE.when(used)
+    assert "operators that need a device are (aten::record_stream 1)" in INCOMPLETE.whole(lost)
+    listed = NoDeviceWorkClaim("no_device_work", "", 0, "count")
+    assert NO_DEVICE_WORK.whole(listed) == (
         "Nothing that a device did was recorded, so when the host waits for it is not known."
     )
     launched = NoDeviceWorkClaim("no_device_work", "", 1, "count")

@@ -235,7 +235,7 @@ def test_a_complete_recording_lacks_nothing(path: Path) -> None:
     for rank in graph.ledger.ranks:
         if Part.DEVICE in rank.lacks:
             assert not rank.device_work
-            assert rank.launches
+            assert rank.launches or rank.device_operators
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from htagraph.findings.phrases import (
     time_text,
 )
 from htagraph.graph.selection import named
+from htagraph.queries.device_record import DeviceRecord
 from htagraph.trace.readers import Recorder
 from htagraph.whatif.options import criteria_text
 
@@ -61,8 +62,12 @@ def top_entry(
     inputs: Sequence[str],
     saved_us: Callable[[str], float] | None = None,
     recorder: Recorder = _PYTORCH,
+    calls_us: float = 0.0,
 ) -> list[str]:
-    """Return what takes most device time, and what to run next; `saved_us`: what half of the time of criteria saves."""
+    """Return what takes most device time, and what to run next; `saved_us`: what half of the time of criteria saves.
+
+    The own time of operators leaves out the calls of the runtime inside them, `calls_us` in all.
+    """
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]
@@ -75,7 +80,7 @@ def top_entry(
     is_operator = row.get("kind") == ActivityKind.OP.label
     unit = "device time"
     if on_host:
-        unit = "time of all operators" if is_operator else "time"
+        unit = "own time of all operators" if is_operator else "time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
     several = table["ranks"].max() > 1 if "ranks" in table else True
     where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
@@ -84,8 +89,9 @@ def top_entry(
     at_most = "at most " if row.get("at_most_us", 0.0) > 0 else ""
     family = "The family " if by == "family" else ""
     subject = family + (shortened(short_name(row["name"]), _LETTERS) or outside)
+    without_calls = f" (calls of the runtime, {time_text(calls_us)}, not counted)" if calls_us and is_operator else ""
     return spoken(
-        f"{subject} takes the most {unit}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
+        f"{subject} takes the most {unit}{without_calls}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
         _after_top(table, by, inputs, what_if) or _to_group(table, by, recorder) if is_worth
         else Suggestion("To see what bounds the job", command_line("critical-path", inputs)),
@@ -134,29 +140,30 @@ def launches_sentences(
     graphs: pd.DataFrame,
     waits: pd.Series,
     *,
-    is_used: bool = True,
+    record: DeviceRecord = DeviceRecord.UNRECORDED,
     path_percent: float = math.nan,
 ) -> list[str]:
     """Return the cost of launching, and which calls wait; `path_percent` is its share of the critical path, if known.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
-    `is_used` whether anything in the traces shows a device.
+    `record` is the result of `device_record`. The sentence counts the calls of the table.
     """
     if not len(stats):
-        record = "record with CUDA activities to see any" if is_used else "nothing shows that the job used a device"
-        return [f"No launch with its device work is in the traces: {record}."]
-    blocked, works = stats[waits].drop_duplicates("launch"), stats["work_kind"] != ActivityKind.DEVICE_OTHER.label
-    stats = stats.loc[works & ~waits, ["launch", "launch_us"]]  # without texts, which take long to copy
-    calls = stats.drop_duplicates("launch")
-    launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
+        return [f"No launch with its device work is in the traces: {_TO_SEE_LAUNCHES.get(record, record.value)}."]
+    blocked = stats[waits].drop_duplicates("launch")
+    every = stats[["launch", "launch_us"]]  # without texts, which take long to copy
+    all_calls = every["launch"].nunique()
+    calls = every[~waits].drop_duplicates("launch")
+    launched = "kernel or copy" if len(every) == 1 else "kernels and copies"
+    waited = f", not counting {plural(len(blocked), 'call')} that waited" if len(blocked) else ""
     whole = graphs["gap_us"].isna()
     graphs, span = graphs[~whole], graphs["span_us"][~whole].sum()
     longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     share = "" if math.isnan(path_percent) else f"; launching is {share_text(path_percent)} of the critical path"
     return spoken(
-        f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
-        f"{in_one}{share}." if len(calls) else "",
+        f"{plural(all_calls, 'call')} launched {len(every):,} {launched} in {time_text(total)} of host time"
+        f"{in_one}{waited}{share}." if len(calls) else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
@@ -165,6 +172,14 @@ def launches_sentences(
         f"What runs inside {plural(int(whole.sum()), 'CUDA graph')} is unknown: they were recorded as a whole."
         if whole.any() else "",
     )  # fmt: skip
+
+
+_TO_SEE_LAUNCHES = {
+    DeviceRecord.RECORDED: "record the launch calls of the host to see any",
+    DeviceRecord.COUNTED: f"{DeviceRecord.COUNTED.value}; record without counters to see any",
+    DeviceRecord.UNRECORDED: "record with CUDA activities to see any",
+}
+"""How to see launches, where the files have none, by what the recording shows of devices."""
 
 
 def _blocked(calls: pd.DataFrame, how: str) -> str:
@@ -176,8 +191,17 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
     return f"{plural(len(calls), 'call')} of {names} {how}, which is no cost of launching: {time}."
 
 
-def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | None = None) -> list[str]:
-    """Return which queue held `full` entries, and for how long; and which counters were sampled."""
+def counters_sentences(
+    queues: pd.DataFrame,
+    full: int,
+    samples: pd.DataFrame | None = None,
+    *,
+    blocked: int = 0,
+) -> list[str]:
+    """Return which queue held `full` entries, and for how long; and which counters were sampled.
+
+    `blocked` calls waited for earlier work of the device.
+    """
     sampled = [_sampled_sentence(samples)] if samples is not None and len(samples) else []
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count.", *sampled]
@@ -186,19 +210,26 @@ def counters_sentences(queues: pd.DataFrame, full: int, samples: pd.DataFrame | 
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else _not_full(queues, full),
+        else _not_full(queues, full, blocked),
         *sampled,
     ]
 
 
-def _not_full(queues: pd.DataFrame, full: int) -> str:
-    """Return that no queue was full, which one was the longest, and how long it was at most and on average."""
+def _not_full(queues: pd.DataFrame, full: int, blocked: int) -> str:
+    """Return that no queue was full, which one was the longest, and how long it was at most and on average.
+
+    That no launch blocked follows only where no call waited: entries of a queue may not be in the file.
+    """
     longest = queues.iloc[int(queues["max"].argmax())]
     which = f"rank {longest['rank']:.0f}, stream {longest['stream']:.0f}"
     mean = short_number(longest["mean_over_time"])
+    held = f"the longest, {which}, held at most {longest['max']:,.0f}, {mean} on average"
+    if not blocked:
+        return f"No queue held {full:,} kernels and copies, so that no launch blocked: {held}."
+    calls = plural(blocked, "call")
     return (
-        f"No queue held {full:,} kernels and copies, so that no launch blocked: the longest, {which}, held at most "
-        f"{longest['max']:,.0f}, {mean} on average."
+        f"No queue held {full:,} recorded kernels and copies: {held}. But {calls} waited for earlier work of the "
+        "device, as where entries of a full queue were not recorded."
     )
 
 
@@ -335,11 +366,16 @@ def mostly_communication(share: float, inputs: Sequence[str]) -> list[str]:
 
 
 def roofline_sentences(
-    table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool], recorder: Recorder = _PYTORCH
+    table: pd.DataFrame,
+    inputs: Sequence[str],
+    chosen: tuple[bool, bool],
+    recorder: Recorder = _PYTORCH,
+    record: DeviceRecord = DeviceRecord.RECORDED,
 ) -> list[str]:
     """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
 
-    `chosen` says whether the user gave the peaks of computing and of memory.
+    `chosen` says whether the user gave the peaks of computing and of memory. `record` is the result of
+    `device_record`: without the times of device work, no peak says anything.
     """
     odd, to_see = table.attrs.get("left_out", 0), command_line("summary", inputs)
     left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""
@@ -353,9 +389,10 @@ def roofline_sentences(
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
     on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
-    lasted = f"in {time_text(time)}{on_host}" if time else "in a time that was not recorded"
+    unknown = f": {record.value}" if record.is_lost else ""
+    lasted = f"in {time_text(time)}{on_host}" if time else f"in a time that was not recorded{unknown}"
     share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
-    roof = _roof(table)
+    roof = _roof(table, record)
     is_roof_known = bool(table["roof_percent"].notna().any())
     return spoken(
         roof if is_roof_known else "",
@@ -384,8 +421,11 @@ def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> str:
     return f"The roof: at most {' and '.join(f'{peak} ({source})' for peak, source in parts)}." if parts else ""
 
 
-def _roof(table: pd.DataFrame) -> str:
+def _roof(table: pd.DataFrame, record: DeviceRecord) -> str:
     with_roof = table[table["roof_percent"].notna()]
+    is_timed = record is DeviceRecord.RECORDED and bool(table["time_us"].any())
+    if not len(with_roof) and not is_timed:
+        return ""
     if not len(with_roof):
         return "The peaks of this device are not known: give --peak-tflops and --peak-gbs."
     share_below_roof = 1 - with_roof["roof_percent"].clip(upper=100) / 100

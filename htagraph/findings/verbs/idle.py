@@ -21,6 +21,7 @@ from htagraph.findings.phrases import (
     spoken,
     time_text,
 )
+from htagraph.queries.device_record import DeviceRecord
 from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, OUTSIDE, TRANSFER, UNKNOWN, WORK
 
 __all__ = ["idle_sentences"]
@@ -54,6 +55,7 @@ def idle_sentences(
     devices: pd.DataFrame,
     inputs: Sequence[str],
     then: Callable[[str, str], list[str]],
+    record: DeviceRecord = DeviceRecord.UNUSED,
 ) -> list[str]:
     """Return why devices waited, how long they were idle, and the change to make.
 
@@ -62,7 +64,10 @@ def idle_sentences(
         devices: the result of `htagraph.idle_breakdown` by rank.
         inputs: the words of the command line that choose the job.
         then: returns the change to make, given the cause and the name of the longest wait.
+        record: the result of `htagraph.queries.device_record.device_record`.
     """
+    if not len(devices) and record.is_lost:
+        return [f"When devices are idle is not known: {record.value}."]
     if not len(devices):
         return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
     if not len(waits):

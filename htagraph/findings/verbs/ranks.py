@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
@@ -11,7 +12,7 @@ from htagraph.analyses.stragglers import Stragglers
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
-from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE
+from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import (
     Suggestion,
     and_list,
@@ -61,15 +62,16 @@ _CLOCKS = "because the clocks of the ranks were not compared or their recordings
 
 def collectives_sentences(
     parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str], nobody_us: float = 0.0,
-    faster_network: Callable[[], Outcome] | None = None,
+    faster_network: Callable[[], Outcome] | None = None, calls: Mapping[str, int] = MappingProxyType({}),
 ) -> list[str]:  # fmt: skip
     """Return what the time in collectives is spent on, and the command to run next.
 
     `late` has how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
     (``waited_us``), the longest first; `nobody_us` of that has no culprit. `faster_network` halves all transfers.
+    `calls`: how many operators and annotations ask for collectives, by name.
     """
     if not len(parts):
-        return ["No collective was recorded."]
+        return [_none_recorded(calls)]
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
@@ -101,6 +103,14 @@ def collectives_sentences(
         "the trace does not say which belong together); how long they waited is not known."
         if alone else "",
     )  # fmt: skip
+
+
+def _none_recorded(calls: Mapping[str, int]) -> str:
+    """Return that no collective was recorded, and the calls on the host that ask for some."""
+    if not calls:
+        return "No collective was recorded."
+    shown = and_list([f"{count:,} {name}" for name, count in calls.items()][:MAX_NAMED])
+    return f"No collective was recorded, only calls on the host that ask for some: {shown}."
 
 
 def are_sizes_unknown(parts: pd.DataFrame) -> bool:

@@ -15,9 +15,10 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.intervals import Intervals, difference, length, union
-from htagraph.core.kinds import ActivityKind, GapKind, of_kinds
-from htagraph.core.naming import COUNTER_RANGE
+from htagraph.core.kinds import ANNOTATIONS, ActivityKind, GapKind, of_kinds
+from htagraph.core.naming import COUNTER_RANGE, names_that, needs_device
 from htagraph.core.statistics import MOST
+from htagraph.graph.measures.backward import Backward, backward_of
 from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
@@ -32,6 +33,7 @@ __all__ = [
     "keeps_counters",
     "ledger_of",
     "lost_between",
+    "only_with_device",
     "unrecorded_host",
     "world_size",
 ]
@@ -47,6 +49,7 @@ class Part(Enum):
     HOST = "operators of the host"
     CALLS = "the launch calls of device work"
     PEERS = "the other ranks"
+    THREADS = "threads of the host"
     MEANING = "the meaning of its rows"
 
 
@@ -85,6 +88,10 @@ class RankLedger(NamedTuple):
     """Kernels, copies and memsets whose launch call is not in the file."""
     operators: int
     """Operators, Python functions and communication on host threads."""
+    device_operators: int
+    """The operators and annotations that only jobs with a device have."""
+    backward: Backward
+    """The time in which a thread waits for gradients, and how much of it shows who computes them."""
     window_ns: int
     """Time from the first to the last moment of the rank."""
     device_ns: int
@@ -116,14 +123,17 @@ class RankLedger(NamedTuple):
 
         A complete recording has work for each launch: the share that may be missing is that of damaged events, and
         no place in the code may lose all its work. Most steps without work, while the device worked in some, are a gap
-        of the recording, too. The other ranks are missing where a device does little but meet them: they set the pace.
+        of the recording, too. A job with operators that only devices have has work for a device. The other ranks are
+        missing where a device does little but meet them: they set the pace. Threads are missing where a thread waits
+        for gradients that no recorded thread computes.
         """
         missing = set()
         is_kept_busy = self.device_ns >= LIMITS.nearly_all * self.window_ns
         lost_calls = self.lost_launches > max(1, LIMITS.damaged * self.launches)
         lost_calls |= self.lost_at_places > 0
         lost_calls |= self.partial_replays > 1 and self.missing_in_replays > LIMITS.damaged * self.device_work
-        lost_all = bool(self.lost_launches) and not self.device_work
+        used = self.lost_launches or self.device_operators
+        lost_all = bool(used) and not self.device_work
         lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
         if lost_calls or lost_all or lost_steps or self.is_alone:
             missing.add(Part.DEVICE)
@@ -134,6 +144,8 @@ class RankLedger(NamedTuple):
             missing |= {Part.CALLS} if lost_launches and not is_kept_busy else set()
         if is_kept_busy and self.meeting_ns > MOST * self.device_ns:
             missing.add(Part.PEERS)
+        if self.backward.is_computed_elsewhere and self.operators >= LIMITS.few:
+            missing.add(Part.THREADS)
         if self.foreign_events and not self.device_work and not self.launches:
             missing.add(Part.MEANING)
         return frozenset(missing)
@@ -160,8 +172,12 @@ def ledger_of(graph: DependencyGraph) -> Ledger:
     """Return the ledger of a job; documented at `DependencyGraph.ledger`."""
     is_work = is_device_work(graph)
     launches = launch_calls(graph)
+    backward = backward_of(graph)
     ranks = [
-        _rank_ledger(graph, rank, is_work, launches, _foreign_events(graph, rank, is_work)) for rank in graph.ranks
+        _rank_ledger(graph, rank, is_work, launches, _foreign_events(graph, rank, is_work))._replace(
+            backward=backward[rank]
+        )
+        for rank in graph.ranks
     ]
     used = any(rank.device_work for rank in ranks)
     return Ledger(tuple(rank._replace(is_alone=used and _did_nothing(rank)) for rank in ranks), launches)
@@ -186,6 +202,20 @@ def unrecorded_host(graph: DependencyGraph, recording: DependencyGraph | None = 
     ranks = [rank.rank for rank in ledger.lacking(Part.HOST)]
     is_untraced = graph.gap_kind == GapKind.HOST_UNTRACED
     return is_untraced & np.repeat(np.isin(graph.activities.rank, ranks), 2)
+
+
+def only_with_device(graph: DependencyGraph, rows: slice) -> Mask:
+    """Return which of some activities are operators or annotations that only jobs with a device have.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/gloo_ddp")
+        >>> bool(only_with_device(graph, slice(0, len(graph.activities))).any())
+        False
+    """
+    acts = graph.activities
+    is_named = names_that(needs_device, graph.names)[acts.name[rows]]
+    return is_named & of_kinds(acts.kind[rows], (ActivityKind.OP, *ANNOTATIONS))
 
 
 def keeps_counters(graph: DependencyGraph) -> bool:
@@ -300,6 +330,8 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         device_work=len(work),
         device_work_without_launch=_count(~_is_launched(graph, work)),
         operators=_count(of_kinds(kind, _HOST_WORK)),
+        device_operators=_count(only_with_device(graph, rows)),
+        backward=Backward(0, 0),
         window_ns=int(np.ptp(moments)) if len(moments) else 0,
         device_ns=length(ran),
         meeting_ns=length(difference(_busy(graph, meets), _busy(graph, works_alone))),

@@ -12,8 +12,9 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.analyses.idle_intervals import TABLE as INTERVALS
+from htagraph.core.arrays import occurring
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
+from htagraph.core.kinds import BLOCKING, FULL_QUEUE, ActivityKind, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.change import scenario_of
@@ -26,6 +27,7 @@ from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.queries.device_record import device_record
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
@@ -51,6 +53,14 @@ _SOURCES: Final = {
     OUTSIDE: _ReadySource("--free-outside", "an answer that is always ready"),
 }
 """The source without which a device does not wait, by the cause of waits."""
+_RUNTIME_CALLS: Final = (
+    ActivityKind.LAUNCH,
+    ActivityKind.SYNC,
+    ActivityKind.RECORD,
+    ActivityKind.WAIT,
+    ActivityKind.RUNTIME,
+)
+"""Kinds of calls of a device's runtime."""
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """Columns that follow from other columns, or matter less than whole names."""
@@ -118,7 +128,8 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
-    conclusions = findings.idle_sentences(waits, devices, inputs, partial(_after_idle, graph, inputs))
+    then = partial(_after_idle, graph, inputs)
+    conclusions = findings.idle_sentences(waits, devices, inputs, then, device_record(graph))
     return report_on(
         graph,
         "idle",
@@ -226,6 +237,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
             inputs,
             partial(_saved_by_half_us, graph),
             recorder_of(graph.traces.values()),
+            _calls_us(graph),
         )
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
@@ -246,6 +258,14 @@ def _saved_by_half_us(graph: DependencyGraph, wanted: str) -> float:
     """Return how much shorter the job is if the selected work takes half the time, µs; 0 if not worth naming."""
     outcome = hg.what_if(graph).scale(factor=0.5, **criteria(wanted)).run()
     return outcome.saved_ns / 1000 if 100 * outcome.saved_ns >= MIN_PERCENT * outcome.baseline_ns else 0.0
+
+
+def _calls_us(graph: DependencyGraph) -> float:
+    """Return the time of calls of the runtime on ranks without device work: own times of operators leave it out, µs."""
+    acts = graph.activities
+    with_device = np.isin(acts.rank, occurring(acts.rank[acts.on_device]))
+    is_call = of_kinds(acts.kind, _RUNTIME_CALLS) & ~with_device
+    return float(acts.duration[is_call].sum()) / 1000
 
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
@@ -291,9 +311,8 @@ def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
 def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
     from htagraph.analyses.operator_kernels import TABLE
-    from htagraph.findings.no_device_work import shows_device
 
-    stats = hg.launch_stats(graph)
+    stats = _launches_of_work(graph)
     tables = {
         "calls": by_call(stats), "operators": TABLE.ranked(hg.operator_kernels(graph)),
         "graph_launches": hg.graph_launches(graph), "compiled_regions": hg.compiled_regions(graph),
@@ -304,11 +323,29 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         for name, table in tables.items()
         if len(stats) and len(table)
     }
-    waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
+    percent = _launching_percent(graph)
     conclusions = findings.launches_sentences(
-        stats, tables["graph_launches"], waits, is_used=shows_device(graph), path_percent=_launching_percent(graph)
+        stats, tables["graph_launches"], _waits(graph, stats), record=device_record(graph), path_percent=percent
     )
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
+
+
+def _launches_of_work(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the result of `htagraph.launch_stats` without rows of devices that only record or await an event."""
+    stats = hg.launch_stats(graph)
+    return stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
+
+
+def _waits(graph: DependencyGraph, stats: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows of `htagraph.launch_stats` are of calls that waited for the device."""
+    return stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
+
+
+def _blocked_calls(graph: DependencyGraph) -> int:
+    """Return how many launch calls waited for earlier work of the device, as where a queue is full."""
+    stats = _launches_of_work(graph)
+    is_behind = _waits(graph, stats) & (stats["delay_us"] > 0)
+    return int(stats.loc[is_behind, "launch"].nunique())
 
 
 def _launching_percent(graph: DependencyGraph) -> float:
@@ -365,7 +402,7 @@ def counters_report(
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
     if series and len(samples):
         tables["device_samples"] = hg.device_samples(graph)
-    sentences = findings.counters_sentences(queues, full, samples)
+    sentences = findings.counters_sentences(queues, full, samples, blocked=_blocked_calls(graph))
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
@@ -414,7 +451,8 @@ def roofline_report(
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
     chosen = (peak_tflops is not None, peak_gbs is not None)
-    sentences = findings.roofline_sentences(table, inputs, chosen, recorder_of(graph.traces.values()))
+    recorder = recorder_of(graph.traces.values())
+    sentences = findings.roofline_sentences(table, inputs, chosen, recorder, device_record(graph))
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )

@@ -64,6 +64,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     from htagraph.analyses.collectives import collectives
     from htagraph.findings.verbs import ranks as findings
     from htagraph.queries.blame import blame_of, chains_of
+    from htagraph.queries.device_record import collective_calls
     from htagraph.queries.straggler import charged_to_nobody
     from htagraph.whatif.scenario import what_if
 
@@ -86,7 +87,12 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
         ]].drop(columns=empty).rename(columns=renamed)  # fmt: skip
     nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
     conclusions = findings.collectives_sentences(
-        parts, late, inputs, nobody_us, lambda: what_if(graph).scale_network(factor=0.5).run()
+        parts,
+        late,
+        inputs,
+        nobody_us,
+        lambda: what_if(graph).scale_network(factor=0.5).run(),
+        {} if len(parts) else collective_calls(graph),
     )
     return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
 

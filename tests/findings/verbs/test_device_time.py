@@ -64,7 +64,7 @@ def test_a_job_without_launches_says_what_to_record() -> None:
 def test_calls_that_wait_for_their_work_are_no_cost_of_launching() -> None:
     blocks = [launch(70, 1000, 2), kernel("k", 75, 900, 2)]
     first, last = lines(load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), *blocks]))
-    assert first == "1 call launched 1 kernel or copy in 8.0 µs of host time."
+    assert first == "2 calls launched 2 kernels and copies in 8.0 µs of host time, not counting 1 call that waited."
     assert last.startswith("1 call of cudaLaunchKernel returned only when the work was over, which is no cost")
     full = load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), launch(70, 1000, 2), kernel("k", 5000, 9, 2)])
     assert "waited for earlier work of the device, as where a queue is full, which is no cost" in lines(full)[-1]
