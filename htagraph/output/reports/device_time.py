@@ -13,7 +13,7 @@ import pandas as pd
 import htagraph as hg
 from htagraph.analyses.idle_intervals import TABLE as INTERVALS
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
+from htagraph.core.kinds import BLOCKING, FULL_QUEUE, EdgeKind, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.change import scenario_of
@@ -360,7 +360,8 @@ def counters_report(
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
     if series and len(samples):
         tables["device_samples"] = hg.device_samples(graph)
-    sentences = findings.counters_sentences(queues, full, samples)
+    blocked = np.unique(graph.edges.target[graph.edges.kind == EdgeKind.QUEUE_FULL])
+    sentences = findings.counters_sentences(queues, full, samples, len(blocked))
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
