@@ -43,7 +43,7 @@ def queue_length(
     Args:
         graph: the job.
         by: ``"time"``: one row per change of a queue's length. ``"stream"``: statistics, one row per stream.
-        full: by stream, the length at which a queue counts as full: launches then block.
+        full: by stream, the length at which a queue counts as full; launches of CUDA block at about 1,024.
 
     Returns:
         By time: one row per change, ordered by rank, device, stream and time: {columns}.

@@ -29,20 +29,85 @@ from htagraph.core.names import (
 )
 
 __all__ = [
-    "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
-    "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
-    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
-    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_backward_region", "is_batched_product",
-    "is_capture_begin", "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
+    "ANY_STEP",
+    "BARE_COPY",
+    "BETWEEN_OPERATORS",
+    "BORROWED_CATEGORIES",
+    "COPY",
+    "COUNTER_RANGE",
+    "DEFAULT_NAMING",
+    "DEVICE_ANNOTATION",
+    "DEVICE_CATEGORIES",
+    "FRAME",
+    "GRAPH_NODE_CATEGORIES",
+    "HOST_CATEGORIES",
+    "LINEAR",
+    "NODE_ANNOTATIONS",
+    "RUNTIME_CATEGORIES",
+    "Naming",
+    "activity_kind",
+    "call_name",
+    "collective_kernel",
+    "collective_op",
+    "computes",
+    "copy_kind",
+    "exact_glob",
+    "has_loader_workers",
+    "inference_phase",
+    "is_allocation",
+    "is_asking",
+    "is_autograd_node",
+    "is_backward",
+    "is_backward_region",
+    "is_batched_product",
+    "is_capture_begin",
+    "is_capture_end",
+    "is_collective_call",
+    "is_compiled_region",
+    "is_compiling",
+    "is_data_loader",
+    "is_device_wait",
     "is_enqueuing",
-    "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
-    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_optimizer", "is_poll",
-    "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
-    "is_triton_kernel", "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches", "names_like",
-    "names_that", "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name",
-    "sibling_names", "stable_name", "step_number", "transfer_direction", "without_address",
-]  # fmt: skip
+    "is_fused_optimizer",
+    "is_giving",
+    "is_gradient_ready",
+    "is_graph_launch",
+    "is_kernel_launch",
+    "is_memory_call",
+    "is_memory_label",
+    "is_memset_call",
+    "is_module_frame",
+    "is_of_graphs",
+    "is_of_pytorch",
+    "is_optimizer",
+    "is_poll",
+    "is_product",
+    "is_product_label",
+    "is_release",
+    "is_softmax",
+    "is_source_frame",
+    "is_taking",
+    "is_timing",
+    "is_triton_kernel",
+    "is_tuning",
+    "is_wait",
+    "is_warm_up",
+    "is_whole_graph",
+    "literal_glob",
+    "matches",
+    "names_like",
+    "names_that",
+    "needs_device",
+    "operator_of_frame",
+    "optimizer_class",
+    "parameter_positions",
+    "short_name",
+    "sibling_names",
+    "stable_name",
+    "step_number",
+    "transfer_direction",
+    "without_address",
+]
 
 
 def exact_glob(name: str) -> str:
@@ -150,7 +215,7 @@ class Naming:
     to_host: str = r"DtoH|DeviceToHost"
     to_device: str = r"HtoD|HostToDevice"
     # MTIA events that enclose device work or wait for it, and XPU events that copy a kernel's metrics
-    not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
+    not_work: str = r"^event_(record|wait)$|^(job_exe|packet|cpum_exe_subgraph)|^metrics: "
 
     def __repr__(self) -> str:
         pairs = ((field, getattr(self, field.name)) for field in fields(self))
@@ -349,6 +414,7 @@ needs_device = _named(
 )
 is_native = _named(r"^(aten|c10d|prim)::|Backward\d+$", "an operator of PyTorch itself, which runs no Python")
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
+is_device_wait = _named(r"^event_wait$", "a device's record of how long a stream of it waited for an event")
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
     "an operator or Python frame that waits for a collective",

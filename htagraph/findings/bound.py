@@ -41,6 +41,7 @@ from htagraph.findings.phrases import (
     share_text,
     steps_text,
     time_text,
+    transfers_words,
 )
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
@@ -52,6 +53,7 @@ from htagraph.queries.attribution import operator_of
 from htagraph.queries.fetches import outside_waits
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Batches, Bound
 from htagraph.queries.paths import CriticalPath
+from htagraph.queries.silent_regions import SilentRegion, silent_region
 from htagraph.whatif.scenario import what_if
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "BoundClaim",
     "KernelShare",
     "LateStart",
+    "absent_ranks",
     "bound_text",
     "is_unrecorded",
     "loader_advice",
@@ -142,6 +145,8 @@ class BoundClaim(Claim):
     """Whether the path has start-up, which the claim is not about."""
     unrecorded_percent: float = 0.0
     """Percent of the path that is host time without any event."""
+    silent: SilentRegion | None = None
+    """The region with most of the path in which nothing was recorded; None where that is little."""
     absent: Absent = ""
     """What the ranks were not that most communication may have waited for."""
     source: str = ""
@@ -195,7 +200,8 @@ def _when(results: Results) -> list[BoundClaim]:
         usual=tuple(results.usual),
         is_started=bool(results.first_calls),
         unrecorded_percent=100 * float(untraced) / max(_steady_ns(results), 1),
-        absent=_absent(graph),
+        silent=_silent(results),
+        absent=absent_ranks(graph),
         source=source_of(graph),
         without_rank_percent=_without_rank(results.warm_graph, bound),
         late=_head(results),
@@ -308,8 +314,20 @@ def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
     return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
 
-def _absent(graph: DependencyGraph) -> Absent:
-    """Return what the ranks were not that most communication may have waited for, "recorded" or "matched"; else ""."""
+def _silent(results: Results) -> SilentRegion | None:
+    """Return the region with most of the path in which nothing was recorded; None where that is little."""
+    region = silent_region(results.usual_path.graph, results.parts)
+    return region if region and region.percent >= 100 * LARGE_SHARE else None
+
+
+def absent_ranks(graph: DependencyGraph) -> Absent:
+    """Return whether most communication may have waited for ranks that were not recorded, or not matched.
+
+    Example:
+        >>> import htagraph as hg
+        >>> absent_ranks(hg.load("data/demo"))
+        ''
+    """
     lacks = lacks_members(graph)[of_kinds(graph.activities.kind, COMMUNICATION)]
     if not len(lacks) or float(lacks.mean()) <= MOST:
         return ""
@@ -336,16 +354,42 @@ def bound_text(claim: BoundClaim) -> str:
     shares = [(each, share) for each, share in claim.shares.items() if each not in said]
     shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
     others = [f"{_called(claim, category)} {share:.0f} %" for category, share in shares]
-    word = "host time" if is_unrecorded(claim) else _called(claim, claim.about)
-    text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of {_path(claim)}{_rank_in_short(claim)}"
-    if is_unrecorded(claim):
-        share = share_text(claim.unrecorded_percent)
-        text += f", {share} without any event, so what ran then is not known"
-    elif claim.about == "host" and claim.unrecorded_percent >= 100 * LARGE_SHARE:
-        text += f", {share_text(claim.unrecorded_percent)} without any event (code, or a wait)"
+    text = f"{_where(claim)}ound by {_cause_and_share(claim)} of {_path(claim)}{_rank_in_short(claim)}"
+    silence = _in_silence(claim)
+    text += "" if claim.silent else silence
     free = _free(claim) if claim.largest is None else claim.largest  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
-    return text + free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
+    return (
+        text
+        + free
+        + (silence if claim.silent else "")
+        + ((_larger(claim, *shares[0]) if free and shares else "") or then)
+    )
+
+
+def _cause_and_share(claim: BoundClaim) -> str:
+    """Return the cause in words and its share; time in a region of which nothing is recorded is no host code."""
+    silent = claim.silent if claim.about == "host" else None
+    if silent and silent.percent > MOST * claim.figure:
+        return f"what {silent.name} does or waits for, of which nothing is recorded: {share_text(silent.percent)}"
+    share = share_text(claim.figure - (silent.percent if silent else 0.0))
+    word = "host time" if is_unrecorded(claim) and not silent else _called(claim, claim.about)
+    return f"{word}: {share}"
+
+
+def _in_silence(claim: BoundClaim) -> str:
+    """Return how much of the path is host time of which nothing is recorded, behind its cause; empty for little."""
+    silent = claim.silent
+    if claim.about != "host":
+        return ""
+    if silent and silent.percent > MOST * claim.figure:
+        return f"; host code is {share_text(claim.figure - silent.percent)}"
+    if silent:
+        return f"; {share_text(silent.percent)} is in {silent.name}, of which nothing is recorded (code, or a wait)"
+    share = share_text(claim.unrecorded_percent)
+    if is_unrecorded(claim):
+        return f", {share} without any event, so what ran then is not known"
+    return f", {share} without any event (code, or a wait)" if claim.unrecorded_percent >= 100 * LARGE_SHARE else ""
 
 
 def _called(claim: BoundClaim, category: str) -> str:
@@ -353,7 +397,7 @@ def _called(claim: BoundClaim, category: str) -> str:
     if category == "outside" and claim.source:
         return f"{CATEGORY_WORDS[category]} in {claim.source}"
     if category == "communication" and claim.absent:
-        return f"{CATEGORY_WORDS[category]}, or waiting for ranks not {claim.absent}"
+        return transfers_words(claim.absent)
     return cause_words(category, claim.shares) if category == claim.about else CATEGORY_WORDS[category]
 
 
@@ -361,7 +405,9 @@ def _why(claim: BoundClaim) -> str:
     """Return the cause that bounds the job, with its share of the critical path."""
     if claim.by_workers:
         return f"The job waits for {claim.batches.waited:,} of {claim.batches.total:,} batches of its data loader."
-    word = "host time, most of it without any event" if is_unrecorded(claim) else _called(claim, claim.about)
+    cause = _cause_and_share(claim)
+    if is_unrecorded(claim) and not claim.silent:
+        cause = f"host time, most of it without any event: {share_text(claim.figure)}"
     where = ""
     if claim.has_several_ranks and claim.rank_shares:
         rank, percent = next(iter(claim.rank_shares.items()))
@@ -370,7 +416,8 @@ def _why(claim: BoundClaim) -> str:
     largest = f"; the largest kernel is {in_short(kernel.name)}" if kernel else ""
     apart = "In the usual steps" if claim.usual else _apart(claim)
     start = f"{apart}, bound" if apart else "Bound"
-    return f"{start} by {word}: {share_text(claim.figure)} of {_path(claim)}{where}{largest}."
+    silence = _in_silence(claim) if claim.silent else ""
+    return f"{start} by {cause} of {_path(claim)}{where}{silence}{largest}."
 
 
 def _larger(claim: BoundClaim, category: str, share: float) -> str:

@@ -35,6 +35,7 @@ from htagraph.findings.preconditions import ARE_MANY, HAS_GRAPHS, HAS_ROOM, IS_N
 from htagraph.findings.reach import NODE_US
 from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
+from htagraph.findings.waiting import are_waits_known
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.earlier_work import ends_of_earlier_work
 from htagraph.graph.measures.ledger import Part
@@ -262,7 +263,18 @@ def device_use(results: Results) -> DeviceUse:
         text += " apart from start-up"
     elif not len(results.graph.step_spans):
         text += " from first to last work"
-    return DeviceUse(text, f"{share_text(talks)} only communicating" if talks else "")
+    if not talks:
+        return DeviceUse(text)
+    waits = ", mostly waiting for late ranks" if _mostly_waits(results) else ""
+    return DeviceUse(text, f"{share_text(talks)} only communicating{waits}")
+
+
+def _mostly_waits(results: Results) -> bool:
+    """Return whether most time in collectives on devices is known to be waiting for the last rank to arrive."""
+    waits = results.graph.waits
+    is_known = waits.shows_transfer & results.graph.activities.on_device[waits.activity]
+    spent = (waits.wait + waits.transfer)[is_known].sum()
+    return bool(are_waits_known(results) and waits.wait[is_known].sum() > MOST * spent)
 
 
 def _when(results: Results) -> list[DeviceIdleClaim]:

@@ -22,7 +22,7 @@ from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.queries.interruptions import Interruptions, Pattern, interrupted, interrupted_ranks, runs_no_python
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["INTERRUPTED", "InterruptedClaim", "NativeShares"]
+__all__ = ["INTERRUPTED", "InterruptedClaim", "NativeShares", "affected_ranks"]
 
 _CORES = "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them."
 _Code: TypeAlias = Literal["native", "python", ""]
@@ -73,8 +73,19 @@ class InterruptedClaim(finding.Claim):
     """How much of it lies where no Python runs."""
 
 
-def _affected(claim: InterruptedClaim) -> list[int]:
-    """Return the ranks whose host code is interrupted for a share of its time that is worth naming, or for most."""
+def affected_ranks(claim: InterruptedClaim) -> list[int]:
+    """Return the ranks whose host code is interrupted for a share of its time that is worth naming, or for most.
+
+    Example:
+        >>> shares = {0: 0.5, 1: 40.0}
+        >>> native = NativeShares(interrupted=1.0, usual=0.5)
+        >>> claim = InterruptedClaim(
+        ...     "interrupted", "", 900.0, "us", counts={0: 1, 1: 30}, shares=shares, pattern="", going=0,
+        ...     activities=frozenset(), native=native,
+        ... )
+        >>> affected_ranks(claim)
+        [1]
+    """
     shares, most = claim.shares, max(claim.shares.values())
     least = max(MIN_SHARE * most, min(MIN_PERCENT, most))
     return [rank for rank, share in shares.items() if share >= least]
@@ -144,18 +155,20 @@ def _short(claim: InterruptedClaim) -> str:
     if not pattern and _code(claim) == "native":
         inside = share_text(100 * claim.native.interrupted)
         pattern = claim.recorder.of_pytorch(f" ({inside} of that inside operators of PyTorch, where no Python runs)")
-    ranks, every = _affected(claim), len(claim.counts)
+    ranks, every = affected_ranks(claim), len(claim.counts)
     counts = [claim.counts[rank] for rank in ranks]
     shares = [claim.shares[rank] for rank in ranks]
     on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
     often = f"{on} {_from_to(counts, '')} times{' each' * (len(ranks) > 1)}, for {_from_to(shares, ' %')} of its time"
     text = f"Host code is interrupted{often}, by something outside of it{pattern}"
+    if claim.gain is None:  # another claim has it
+        return f"{text}."
     return f"{text}. Without that, {less_text(finding.gain_in(claim))}."
 
 
 def _why(claim: InterruptedClaim) -> str:
     """Return how much of the time of host code something else takes."""
-    shares = [claim.shares[rank] for rank in _affected(claim)]
+    shares = [claim.shares[rank] for rank in affected_ranks(claim)]
     pattern = {
         "in turn": ", as if ranks took turns on shared cores",
         "together": ", on all ranks at the same moments",
@@ -186,6 +199,8 @@ def _evidence(results: Results, claim: InterruptedClaim) -> finding.Evidence:
 
 def _advice(claim: InterruptedClaim) -> str:
     """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
+    if claim.is_beside:
+        return ""
     takes_most = min(claim.shares.values()) > 100 * MOST
     where: Pattern | _Code = "in turn" if takes_most else _code(claim)
     return _CHECK[claim.pattern or where]

@@ -24,7 +24,7 @@ __all__ = [
     "group_words",
     "plural",
     "ranks_text", "share_text", "shares_text", "short_number", "shortened", "size_text", "slower_rank", "spoken",
-    "steps_text", "time_text", "unblamed", "untraced_before", "waits_text", "why_nobody",
+    "steps_text", "time_text", "transfers_words", "unblamed", "untraced_before", "waits_text", "why_nobody",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -108,6 +108,16 @@ def cause_words(cause: str, shares: Mapping[str, float]) -> str:
     if cause == "host" and shares.get("launch", 0.0) >= MIN_PERCENT:
         return "host code and launch calls"
     return CATEGORY_WORDS.get(cause, cause)
+
+
+def transfers_words(absent: str) -> str:
+    """Return the words for communication, given whether it may have waited for ranks not recorded, or not matched.
+
+    Example:
+        >>> transfers_words("recorded"), transfers_words("")
+        ('transfers between ranks, or waiting for ranks not recorded', 'transfers between ranks')
+    """
+    return f"{CATEGORY_WORDS['communication']}{f', or waiting for ranks not {absent}' if absent else ''}"
 
 
 def group_words(group: str) -> str:

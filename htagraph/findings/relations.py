@@ -10,10 +10,11 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.findings.bound import BOUND, BoundClaim
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN, GainClaim
+from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim, affected_ranks
 from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.slow_beside import SLOW_BESIDE, SlowBesideClaim
 from htagraph.findings.slow_stage import SLOW_STAGE
-from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.waiting import WAITING
 
 __all__ = ["TAKES_GAIN", "TAKES_PLACE", "Relation", "gain_us", "related"]
@@ -76,6 +77,18 @@ TAKES_GAIN = (
             and gain_us(slow) > gain_us(bound)
         ),
         "the gain without copies holds that the work beside them is fast",
+    ),
+    Relation(
+        STRAGGLER.name,
+        INTERRUPTED.name,
+        lambda straggler, interrupted: (
+            isinstance(straggler, StragglerClaim)
+            and isinstance(interrupted, InterruptedClaim)
+            and straggler.cause == "interrupted"
+            and straggler.change is not None
+            and affected_ranks(interrupted) == list(straggler.ranks)
+        ),
+        "the rank is late because it is interrupted, so that both free the same time in the same way",
     ),
 )
 """The special claim has the gain and the advice, the general claim is said without gain and advice."""

@@ -14,12 +14,14 @@ from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
 from htagraph.queries.blame import Cause
+from htagraph.queries.interruptions import interrupted_beyond_us
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["STRAGGLER", "StragglerClaim"]
 
-LateFor: TypeAlias = Literal[Cause, "alone"]
-"""Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, or work that other ranks do not do."""
+LateFor: TypeAlias = Literal[Cause, "alone", "interrupted"]
+"""Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, work that other ranks do not do, or host code that
+something else stops for longer than that of other ranks."""
 
 _CAUSES: dict[LateFor, tuple[str, str]] = {
     "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
@@ -36,6 +38,7 @@ _CAUSES: dict[LateFor, tuple[str, str]] = {
     "collective": ("it is late from an earlier collective", ""),
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
+    "interrupted": ("other work takes its cores, and interrupts its host code", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and properties to compare."""
 
@@ -69,8 +72,11 @@ def _when(results: Results) -> list[StragglerClaim]:
     row = ranks[is_straggler].iloc[0]
     charged: Cause = row["cause"]
     cause: LateFor = charged
-    if charged == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
+    excess_us = row["slow_excess_us"] * row["slow_steps"]
+    if charged == "host" and slow.alone[1] > MOST * excess_us:
         cause = "alone"
+    elif charged == "host" and interrupted_beyond_us(results.graph, slow.straggler) > MOST * excess_us:
+        cause = "interrupted"
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(charged)
     gain = gain_of(outcome, results.makespan_ns, results.steps)
@@ -90,7 +96,7 @@ def _when(results: Results) -> list[StragglerClaim]:
         ranks=(slow.straggler,),
         total_us=slow.total_wait_us,
         cause=cause,
-        cause_name=str(row["cause_name"]),
+        cause_name="" if cause == "interrupted" else str(row["cause_name"]),
         within=tuple(FREE[free][1].split()) if free else (),
     )
     return [claim]
@@ -117,6 +123,11 @@ def _advice(claim: StragglerClaim) -> str:
     if claim.cause == "alone":
         more = f"{in_short(claim.cause_name) or 'this work'} more often than others"
         return f"Ask why rank {claim.about} does {more}: share it among the ranks, or take it out of the steps."
+    if claim.cause == "interrupted":
+        return (
+            f"Give the process of rank {claim.about} cores of its own (taskset -cp PID, cpu.max of the cgroup), or end "
+            "what else runs on them (top)."
+        )
     compare = _CAUSES.get(claim.cause, ("", ""))[1]
     if not compare:
         return f"See what rank {claim.about} does before it comes last (htagraph stragglers)."

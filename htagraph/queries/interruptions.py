@@ -6,6 +6,7 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -25,8 +26,8 @@ from htagraph.queries.peers import alike
 from htagraph.queries.weights import OwnTime
 
 __all__ = [
-    "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",
-    "rare_pauses", "runs_no_python",
+    "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_beyond_us", "interrupted_ranks",
+    "interruption_time", "rare_pauses", "runs_no_python",
 ]  # fmt: skip
 
 _FAR = 10
@@ -46,6 +47,10 @@ code that is slow every second time counts as interrupted."""
 _MIN_PLACES = 5
 """How many different places must have been hit, and how often a job must have been. Chosen: what an operator does
 itself is long in that operator, not in five. Doubled, short recordings of few stops are not recognized."""
+_CHANCE_ERRORS = 2
+"""Standard errors by which a place may be hit more often than its share of the time. Chosen: at random, 39 of 40 places
+are hit that often or less. Doubled, rare long work of an operator itself counts as interrupted, in jobs of which that
+operator has three quarters of the time."""
 _CODE = (
     ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON, ActivityKind.LAUNCH,
     ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME,
@@ -98,11 +103,11 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     in other steps and on other ranks (`queries.peers`), where there are any. It does not count in a call that waits
     for the device, in a data loader, in what compiles, in the first call of a name on a rank, or in the first launch of
     a kernel. Because an interruption can hit any code, they count only together: at least five, in five different
-    places (names of activities, or of what comes after code that no event covers), none of which has more than half of
-    the time, and not all in the first of several steps. On a rank with as many, stretches count as well that last 1 ms
-    and ten median absolute deviations longer than usual, as what stops a thread does not ask how long code takes. Of a
-    recording of one step of one rank, only operators and calls count that occur twenty times; without a device, which
-    leaves the work to the operators, none.
+    places (names of activities, or of what comes after code that no event covers), and not all in the first of several
+    steps; and no place has more than half of the time, unless its share of all host code is as large. On a rank with
+    as many, stretches count as well that last 1 ms and ten median absolute deviations longer than usual, as what stops
+    a thread does not ask how long code takes. Of a recording of one step of one rank, only operators and calls count
+    that occur twenty times; without a device, which leaves the work to the operators, none.
 
     Example:
         >>> import htagraph as hg
@@ -210,6 +215,26 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
     return InterruptedRanks(*_pattern(*_stopped(list(unions.values()), begin, stop)), shares)
 
 
+def interrupted_beyond_us(graph: DependencyGraph, rank: int) -> float:
+    """Return how much longer other work stops a rank than the median other rank, µs: beyond the usual time of its code.
+
+    Only code counts that runs no Python: elsewhere, Python's garbage collector may have stopped it.
+
+    Example:
+        >>> import htagraph as hg
+        >>> interrupted_beyond_us(hg.load("data/demo"), 2)
+        0.0
+    """
+    stops = interrupted(graph)
+    is_native = np.append(runs_no_python(graph), [False])[stops.activity]  # the last is code that no event covers
+    on_rank = graph.activities.rank[stops.vertex >> 1]
+    stopped_ns = np.where(is_native, stops.length - stops.usual, 0)
+    by_rank = {number: float(stopped_ns[on_rank == number].sum()) for number in graph.ranks}
+    of_peers = [time for number, time in by_rank.items() if number != rank]
+    usual = float(np.median(of_peers)) if of_peers else 0.0
+    return (by_rank[rank] - usual) / 1000
+
+
 def runs_no_python(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which activities run no Python in their own time, so that its garbage collector cannot run there.
 
@@ -269,11 +294,40 @@ def _runs_first(graph: DependencyGraph, some: Array) -> npt.NDArray[np.bool_]:
 
 
 def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length: Array) -> bool:
-    """Return whether so many stretches are in different places, with no place that has most of the time."""
-    name = graph.activities.name  # that of what comes after code which no event covers
-    place = np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1])
+    """Return whether so many stretches are in different places, with no place that has most of the time by itself.
+
+    Interruptions at random hit code in proportion to its time: an operator with most time of the ranks has most
+    interruptions, too.
+    """
+    place = np.where(owner >= 0, graph.activities.name[owner], _place_of_gaps(graph, vertex))
     time = np.bincount(place, length, 2 * len(graph.names))
-    return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= MOST * float(time.sum())
+    if int((time > 0).sum()) < _MIN_PLACES:
+        return False
+    largest = int(time.argmax())
+    share = float(time[largest] / time.sum())
+    if share <= MOST:
+        return True
+    ranks = np.unique(graph.activities.rank[vertex >> 1])
+    code = np.maximum(_time_of_code(graph, ranks) - time, 0)
+    expected = float(code[largest] / max(float(code.sum()), 1.0))
+    error = math.sqrt(expected * (1 - expected) / len(vertex))
+    return share <= expected + _CHANCE_ERRORS * error
+
+
+def _place_of_gaps(graph: DependencyGraph, vertex: Array) -> Array:
+    """Return the place of code that no event covers, by what comes after it; these follow the places of names."""
+    return len(graph.names) + graph.activities.name[vertex >> 1]
+
+
+def _time_of_code(graph: DependencyGraph, ranks: Array) -> Array:
+    """Return how much host code of some ranks each place has, ns: names, then what comes after untraced code."""
+    acts = graph.activities
+    is_code = of_kinds(acts.kind, _CODE) & np.isin(acts.rank, ranks)
+    names = len(graph.names)
+    inside = np.bincount(acts.name[is_code], graph.own_time[is_code], 2 * names)
+    behind = graph.edges.target[untraced_edges(graph)].astype(np.int64)
+    behind = behind[np.isin(acts.rank[behind >> 1], ranks)]
+    return inside + np.bincount(_place_of_gaps(graph, behind), graph.gap[behind], 2 * names)
 
 
 def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:

@@ -198,39 +198,35 @@ def counters_sentences(
     *,
     blocked: int = 0,
 ) -> list[str]:
-    """Return which queue held `full` entries, and for how long; and which counters were sampled.
+    """Return how long queues were, whether launches blocked, and which counters were sampled.
 
-    `blocked` calls waited for earlier work of the device.
+    Args:
+        queues: statistics of each stream's queue.
+        full: the length that counts as full.
+        samples: the counters that the profiler sampled.
+        blocked: how many launch calls were seen to wait for earlier work of the device.
     """
     sampled = [_sampled_sentence(samples)] if samples is not None and len(samples) else []
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count.", *sampled]
     longest = queues.iloc[int(queues["full_us"].argmax())]
-    return [
-        f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
-        f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
-        if longest["full_us"] > 0
-        else _not_full(queues, full, blocked),
-        *sampled,
-    ]
+    length = _longest_queue(queues)
+    if longest["full_us"] > 0:
+        length = (
+            f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies "
+            f"or more for {time_text(longest['full_us'])}. The device did not wait for the host then."
+        )
+    waited = f"{plural(blocked, 'call')} waited for room in a queue."
+    return [f"{length} {waited if blocked else 'No call was seen to wait for room in a queue.'}", *sampled]
 
 
-def _not_full(queues: pd.DataFrame, full: int, blocked: int) -> str:
-    """Return that no queue was full, which one was the longest, and how long it was at most and on average.
-
-    That no launch blocked follows only where no call waited: entries of a queue may not be in the file.
-    """
+def _longest_queue(queues: pd.DataFrame) -> str:
+    """Return which queue was the longest, and how long it was at most and on average."""
     longest = queues.iloc[int(queues["max"].argmax())]
     which = f"rank {longest['rank']:.0f}, stream {longest['stream']:.0f}"
     mean = short_number(longest["mean_over_time"])
-    held = f"the longest, {which}, held at most {longest['max']:,.0f}, {mean} on average"
-    if not blocked:
-        return f"No queue held {full:,} kernels and copies, so that no launch blocked: {held}."
-    calls = plural(blocked, "call")
-    return (
-        f"No queue held {full:,} recorded kernels and copies: {held}. But {calls} waited for earlier work of the "
-        "device, as where entries of a full queue were not recorded."
-    )
+    entries = "kernel or copy" if longest["max"] == 1 else "kernels and copies"
+    return f"The longest queue, {which}, held at most {longest['max']:,.0f} {entries}, {mean} on average."
 
 
 def _sampled_sentence(samples: pd.DataFrame) -> str:

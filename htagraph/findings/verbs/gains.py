@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 
 from htagraph.findings import verdict
-from htagraph.findings.bound import BOUND, is_unrecorded
+from htagraph.findings.bound import BOUND, absent_ranks, is_unrecorded
 from htagraph.findings.changes import ProposedChange, ProposedChanges
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
@@ -16,12 +16,22 @@ from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import Suggestion, and_list, cause_words, command_line, plural, share_text, time_text
+from htagraph.findings.phrases import (
+    Suggestion,
+    and_list,
+    cause_words,
+    command_line,
+    plural,
+    share_text,
+    time_text,
+    transfers_words,
+)
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.unknown_bound import UNKNOWN_BOUND
-from htagraph.queries.path_segments import bound_of
+from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.queries.paths import CriticalPath
+from htagraph.queries.silent_regions import silent_region
 
 __all__ = ["CONCLUSIONS", "OF_PATH", "opportunities_sentences", "path_sentences", "tried"]
 
@@ -66,7 +76,7 @@ def _spent(path: CriticalPath, hops: pd.DataFrame, *, is_whole: bool) -> str:
     """Return what a path is spent on, how long it takes, and on which ranks it is, in one sentence."""
     bound = bound_of(path)
     named = [(cause, share) for cause, share in bound.causes.items() if share >= MIN_PERCENT][:_MOST_CAUSES]
-    parts = and_list(f"{share_text(share)} {cause_words(cause, bound.shares)}" for cause, share in named)
+    parts = and_list([part for cause, share in named for part in _parts(path, bound, cause, share)])
     of_what = "whole recording" if is_whole else "steps that were asked for"
     lasts = time_text(path.makespan_ns / 1000)
     said = f"The critical path of the {of_what} takes {lasts}: {parts}"
@@ -81,11 +91,40 @@ def _spent(path: CriticalPath, hops: pd.DataFrame, *, is_whole: bool) -> str:
     return f"{said}; it moves to another rank {plural(len(hops), 'time')}, and {share_text(share)} is on rank {rank}."
 
 
-def opportunities_sentences(claims: Sequence[Claim], found: ProposedChanges, inputs: Sequence[str]) -> list[str]:
-    """Return what to do first with its command, and why; the claims are those of `CONCLUSIONS`."""
+def _parts(path: CriticalPath, bound: Bound, cause: str, share: float) -> list[str]:
+    """Return a cause of a path with its share, in words; time in a region without any event is no host code."""
+    if cause == "communication":
+        return [f"{share_text(share)} {transfers_words(absent_ranks(path.graph))}"]
+    words = cause_words(cause, bound.shares)
+    region = silent_region(path.graph, path.segments) if cause == "host" else None
+    if region is None or region.percent < MIN_PERCENT:
+        return [f"{share_text(share)} {words}"]
+    silent = f"{share_text(region.percent)} in {region.name}, of which nothing is recorded"
+    code = f"{share_text(share - region.percent)} {words}"
+    is_code_first = share >= 2 * region.percent
+    return [code, silent] if is_code_first else [silent, code]
+
+
+def opportunities_sentences(
+    claims: Sequence[Claim], found: ProposedChanges, inputs: Sequence[str], most_percent: float = 0.0
+) -> list[str]:
+    """Return what to do first with its command, and why.
+
+    Args:
+        claims: those of `CONCLUSIONS`.
+        found: the list of changes.
+        inputs: the words of the command line that choose what is read.
+        most_percent: the largest gain of the table of opportunities, percent of the job.
+    """
     why = verdict.sentences(claim for claim in claims if claim.says != GAIN.name)
     if found.first is None and not any(map(is_unrecorded, claims)):
-        why.append(f"No change that is known would gain {MIN_PERCENT:.0f} %.")
+        would = f"would gain {MIN_PERCENT:.0f} %"
+        is_larger = most_percent >= MIN_PERCENT
+        why.append(
+            f"No way is known that {would}; of faster code, the table says how much it would gain at most."
+            if is_larger
+            else f"No change that is known {would}."
+        )
     return [*tried(found.first, inputs), *why]
 
 

@@ -20,6 +20,7 @@ from htagraph.findings.phrases import (
     plural,
     ranks_text,
     share_text,
+    short_number,
     spoken,
     time_text,
     unblamed,
@@ -54,6 +55,12 @@ _OF_UNKNOWN_SIZE = {
     "excess": "of which it is not known how much is transfer (sizes were not recorded)",
 }
 """The same where sizes are not known: then the fastest transfer is no measure of how long another one has to take."""
+_SLOW_GB_S = 0.1
+"""GB/s below which a long transfer may have waited meanwhile, as for cores. Chosen: that of a network of 1 Gbit/s.
+Doubled, all transfers through a network of 2 Gbit/s are doubted."""
+_LONG_US = 1_000.0
+"""µs from which a transfer is no latency. Chosen: messages of a few bytes take up to 0.2 ms on hosts. Doubled, slices
+of a scheduler of 1 to 2 ms count as transfers."""
 _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
@@ -75,7 +82,7 @@ def collectives_sentences(
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
-    told = _PARTS | (_OF_UNKNOWN_SIZE if are_sizes_unknown(parts) else {})
+    told = _PARTS | (_OF_UNKNOWN_SIZE if are_sizes_unknown(parts) else _of_slow_transfers(parts))
     named = _last_ones(late, nobody_us) if share["wait"] else ""
     shown = [part for part in _PARTS if share[part] or part != "wait_or_transfer"]
     if not share["transfer"] and share["wait_or_transfer"]:
@@ -117,6 +124,17 @@ def are_sizes_unknown(parts: pd.DataFrame) -> bool:
     """Return whether most of what lies beyond the fastest transfers is of collectives whose size was not recorded."""
     of_unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum()
     return bool(of_unknown > MOST * parts["excess_us"].sum())
+
+
+def _of_slow_transfers(parts: pd.DataFrame) -> dict[str, str]:
+    """Return the words for transfers of which most take long at a rate of no network; none for all others."""
+    us = parts["transfer_us"]
+    gb_s = parts["bytes"] / us.where(us > 0) / 1000
+    is_slow = (us >= _LONG_US) & (gb_s < _SLOW_GB_S)
+    if not us.sum() or us[is_slow].sum() <= MOST * us.sum():
+        return {}
+    rate = short_number(float(parts.loc[is_slow, "bytes"].sum() / us[is_slow].sum() / 1000))
+    return {"transfer": f"transferring, or waiting for something else meanwhile ({rate} GB/s is little)"}
 
 
 def _last_ones(late: pd.DataFrame, nobody_us: float) -> str:

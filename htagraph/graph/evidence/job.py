@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from htagraph.graph.evidence.host_communication import HostCalls
     from htagraph.graph.evidence.loads import Loads
     from htagraph.graph.evidence.outside import Outside
+    from htagraph.graph.evidence.serial_devices import SerialWork
     from htagraph.graph.evidence.waits import AwaitRows, Returns
     from htagraph.graph.matches import Matches
 
@@ -100,6 +101,13 @@ class RecordedJob:
         from htagraph.graph.evidence.outside import outside
 
         return outside(self)
+
+    @cached_property
+    def serial_work(self) -> SerialWork:
+        """Kernels and waits behind work of another stream, on devices that execute one thing at a time."""
+        from htagraph.graph.evidence.serial_devices import serial_work
+
+        return serial_work(self)
 
     @cached_property
     def forward_thread(self) -> Ints:

@@ -1,7 +1,7 @@
 """BODY: the time that an activity itself takes. Lag: that duration, as recorded.
 
-A kernel or copy has one BODY edge, from its start to its end. A host activity has one for each stretch of its self
-time, between the activities that it encloses.
+A kernel or copy has one BODY edge, from its start to its end; that of a stream's recorded wait, whose end another edge
+gives, has no lag. A host activity has one for each stretch of its self time, between the activities that it encloses.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def _stretches(job: RecordedJob) -> Iterator[Edges]:
     yield Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
     work = np.flatnonzero(job.activities.on_device)
     lasts = job.moment(2 * work + 1) - job.moment(2 * work)
+    is_wait = np.isin(work, job.serial_work.waited)
+    lasts[is_wait] = 0  # it lasts until the work ends that it waits for
     yield Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
     lent = np.flatnonzero(job.activities.borrowed)  # no duration, at the start of the launch that they are inside of
     for ends in ((2 * job.activities.parent[lent], 2 * lent), (2 * lent, 2 * lent + 1)):

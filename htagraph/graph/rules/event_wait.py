@@ -30,8 +30,8 @@ def event_wait(job: RecordedJob) -> Edges:
 
     Ids give both where the trace has cuda_sync rows; else they are inferred, call site by call site. Waits that no
     hypothesis explains are noted in the job, except those on a communication library's own streams and those that no
-    recorded work follows. Nodes of CUDA graphs wait as the profiler recorded the graph; where it did not, for branches
-    that times show.
+    recorded work follows. On a device that executes one thing at a time, each kernel waits for the one before.
+    Nodes of CUDA graphs wait as the profiler recorded the graph; where it did not, for branches that times show.
     """
     calls, refused = job.calls, Counter[int]()
     known, ranks = _by_ids(calls)
@@ -45,8 +45,16 @@ def event_wait(job: RecordedJob) -> Edges:
     edges = _edges(calls, StreamWaits.concatenate(parts))
     recorded = node_waits(job)
     between_nodes = Edges.of(2 * recorded.source + 1, 2 * recorded.target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED)
-    edges = Edges.concatenate([edges, between_nodes, _inferred(*graph_branches(job, recorded))])
+    edges = Edges.concatenate([edges, between_nodes, _inferred(*graph_branches(job, recorded)), _of_serial(job)])
     return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))])
+
+
+def _of_serial(job: RecordedJob) -> Edges:
+    """Return the edges of devices that execute one thing at a time: into kernels, and into the ends of waits."""
+    serial = job.serial_work
+    source = np.concatenate((2 * serial.before + 1, 2 * serial.ended + 1))
+    target = np.concatenate((2 * serial.after, 2 * serial.waited + 1))
+    return Edges.of(source, target, 0, EdgeKind.EVENT_WAIT, Provenance.INFERRED, confidence=Confidence.SEEN)
 
 
 def _inferred(source: Array, target: Array, confidence: Array) -> Edges:

@@ -348,7 +348,9 @@ def _list_report(graph: DependencyGraph, inputs: Sequence[str], top: int) -> Rep
     found = changes_of(results, exact=True)
     proposed = found.to_frame()
     best = plan_of(results)
-    sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), found, inputs)
+    conclusions = claims_of(results, findings.CONCLUSIONS)
+    most_percent = float(table["gain_percent"].max()) if len(table) else 0.0
+    sentences = findings.opportunities_sentences(conclusions, found, inputs, most_percent)
     is_known = proposed["is_known"].map({True: "yes", False: "no"})
     brief_changes = proposed.drop(columns=["action", "options", "finding"]).assign(is_known=is_known)
     return report_on(

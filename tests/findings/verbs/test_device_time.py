@@ -78,9 +78,11 @@ def test_a_full_queue_has_its_length_and_time() -> None:
     (full,) = counters_sentences(queues(2000, 5), 1024)
     assert full.startswith("Rank 0, stream 7: the queue held 1,024 kernels and copies or more for 2.00 ms.")
     assert counters_sentences(queues(0, 5), 10) == [
-        "No queue held 10 kernels and copies, so that no launch blocked: the longest, rank 0, stream 7, held at most "
-        "9, 5.00 on average."
+        "The longest queue, rank 0, stream 7, held at most 9 kernels and copies, 5.00 on average. No call was seen to "
+        "wait for room in a queue."
     ]
+    (blocked,) = counters_sentences(queues(2000, 5), 8, blocked=3)
+    assert blocked.endswith("The device did not wait for the host then. 3 calls waited for room in a queue.")
 
 
 TABLE_PHASES = pd.DataFrame({

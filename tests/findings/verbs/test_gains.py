@@ -57,3 +57,7 @@ def test_what_to_do_first_is_said_first_with_its_command() -> None:
 def test_where_nothing_gains_that_is_said() -> None:
     (sentence,) = opportunities_sentences([], ranked([]), [])
     assert sentence == "No change that is known would gain 2 %."
+    (sentence,) = opportunities_sentences([], ranked([]), [], most_percent=32.0)
+    assert sentence == (
+        "No way is known that would gain 2 %; of faster code, the table says how much it would gain at most."
+    )

@@ -1,0 +1,67 @@
+"""Devices that execute one thing at a time, whatever the number of their streams.
+
+Such a device (MTIA) records as rows of its own for how long each stream waited. Where kernels of several streams never
+overlap though the rows show that a stream waited for nothing else, a kernel waited for the device itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from htagraph.core.arrays import Ints, joined
+from htagraph.core.kinds import KERNELS, ActivityKind, of_kinds
+from htagraph.core.naming import is_device_wait, names_that
+from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.tolerances import LIMITS
+
+__all__ = ["SerialWork", "serial_work"]
+
+
+class SerialWork(NamedTuple):
+    """Kernels and recorded waits behind work of another stream, on devices that execute one thing at a time."""
+
+    before: Ints
+    """The kernel at whose end the device turned to another stream."""
+    after: Ints
+    """The kernel that it then executed."""
+    ended: Ints
+    """The kernel at whose end a recorded wait of another stream was over."""
+    waited: Ints
+    """The recorded wait."""
+
+
+def serial_work(job: RecordedJob) -> SerialWork:
+    """Return kernels and waits behind work of another stream, on devices whose kernels never overlap."""
+    acts = job.activities
+    is_wait = (acts.kind == ActivityKind.DEVICE_OTHER) & names_that(is_device_wait, job.names)[acts.name]
+    is_wait &= acts.duration > 0
+    if not is_wait.any():
+        return SerialWork(*joined([], 4))
+    places = np.array([[lane.rank, lane.device] for lane in job.lanes], np.int64)
+    _, device_of_lane = np.unique(places, axis=0, return_inverse=True)
+    device = device_of_lane.ravel()[acts.lane]
+    kernels = np.flatnonzero(of_kinds(acts.kind, KERNELS))
+    parts = []
+    for number in np.unique(device[is_wait]).tolist():
+        of_device = kernels[device[kernels] == number]
+        waits = np.flatnonzero(is_wait & (device == number))
+        parts.append(_of_device(job, of_device, waits))
+    return SerialWork(*joined(parts, 4))
+
+
+def _of_device(job: RecordedJob, kernels: Ints, waits: Ints) -> SerialWork:
+    """Return the kernels and waits of one device behind work of another stream; none if its kernels ever overlap."""
+    acts = job.activities
+    order = kernels[np.lexsort((acts.end[kernels], acts.start[kernels]))]
+    before, after = order[:-1], order[1:]
+    turns = acts.lane[before] != acts.lane[after]
+    is_serial = bool((acts.end[before] <= acts.start[after]).all())
+    if not is_serial or int(turns.sum()) < LIMITS.proof:
+        return SerialWork(*joined([], 4))
+    place = np.searchsorted(acts.end[order], acts.end[waits], side="right") - 1
+    ended = order[np.maximum(place, 0)]
+    is_over = (place >= 0) & (acts.end[ended] > acts.start[waits]) & (acts.lane[ended] != acts.lane[waits])
+    is_over &= acts.end[waits] - acts.end[ended] <= 2 * LIMITS.queued_ns
+    return SerialWork(before[turns], after[turns], ended[is_over], waits[is_over])
