@@ -32,15 +32,15 @@ __all__ = [
     "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
     "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
-    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
-    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
-    "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
-    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_optimizer", "is_poll",
-    "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
-    "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
-    "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
-    "stable_name", "step_number", "transfer_direction", "without_address",
+    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_condition", "is_data_loader", "is_dispatch",
+    "is_enqueuing", "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch",
+    "is_memory_call", "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch",
+    "is_optimizer", "is_poll", "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame",
+    "is_taking", "is_timing", "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches",
+    "names_like", "names_that", "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions",
+    "short_name", "sibling_names", "stable_name", "step_number", "takes_sizes", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
@@ -313,6 +313,15 @@ is_tuning = _named(
 )
 is_timing = _named(
     r"^(cu|cuda|hip)EventElapsedTime", "a call that asks how much time of a device passed between two events"
+)
+is_condition = _named(r"^(?-i:aten::is_nonzero)$", "the operator by which Python takes the truth of a tensor")
+takes_sizes = _named(
+    r"^(?-i:aten::(slice|narrow|split|split_with_sizes|arange|zeros|empty|full|expand|repeat_interleave))$",
+    "an operator that is often called with a size that was computed on the device",
+)
+is_dispatch = _named(
+    r"^(?-i:PythonSubclass|PythonDispatchMode)$",
+    "an operator of PyTorch's dispatcher around code of a tensor's class, which nobody wrote under that name",
 )
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
 _OPTIMIZER_CLASS = re.compile(r"^Optimizer\.step#(\w+)")

@@ -112,7 +112,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
     head = _with_reasons(head, reasons[1:])
-    further = [change for change in changes[1:] if not change.is_tuned]
+    further = [change for change in changes[1:] if not change.is_tuned and not change.is_repeated]
     next_texts = _next_text(further[0]) if further else []
     head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
     return _longest_that_fits(head, [replace(head, recording=recording)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -13,17 +12,16 @@ import pandas as pd
 from htagraph.core.errors import check_type
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
-from htagraph.findings.change import interval_us, per_step, saved_us, steps_of
+from htagraph.findings.change import interval_us, per_step, saved_us
 from htagraph.findings.changes import ProposedChange, changes_of
 from htagraph.findings.gain import is_unknown, rows_that_gain
 from htagraph.findings.phrases import and_list, command_line, plural, share_text, time_text
+from htagraph.findings.repeated import offer_of
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import ChangeError
 from htagraph.whatif.interval import telling
-from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
-from htagraph.whatif.scenario import Scenario
 from htagraph.whatif.together import COUNTS_ONCE, Best, Offer, Savings, best_sets, outcome_of, savings_of
 
 __all__ = ["CURVE", "TABLE", "BestChanges", "offers_of", "plan", "plan_of"]
@@ -114,7 +112,7 @@ class BestChanges:
             return ["No change that was compared saves anything.", *self._without_change()]
         unit = " per step" if self.per_step else ""
         rows = self.changes
-        low, high = (time_text(end) for end in self.interval_us)
+        low, high = (time_text(end) if end else "0" for end in self.interval_us)
         count = plural(len(rows), "change")
         share = share_text(float(self.curve["saved_percent"].iloc[-1]))
         names = "; ".join(
@@ -232,13 +230,13 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
     ends = interval_us(outcome) if is_whole else saved_us(outcome)[1]
-    low = min(per_step(ends[0], steps), saved)
+    changed = _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types})
+    low = min(per_step(ends[0], steps), saved) - _unsure_us(proposed, changed)
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
     alone = {row.change.name: row.gain.per_step_us for row in proposed if row.change and row.gain}
     return BestChanges(
-        _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
-        _curve(savings, found, job_ns), saved, (low, high), steps > 1, has_start_up,
+        changed, _curve(savings, found, job_ns), saved, (max(low, 0.0), high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
         outcome, tuple(word for offer in chosen for word in offer.options),
@@ -252,6 +250,17 @@ def _unknown_us(results: Results) -> float:
     kind = results.graph.activities.kind
     rows = [] if (kind == ActivityKind.PYTHON).any() else rows_that_gain(results)
     return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
+
+
+def _unsure_us(proposed: Sequence[ProposedChange], changed: pd.DataFrame) -> float:
+    """Return what changes that may gain nothing add to a plan, µs.
+
+    Args:
+        proposed: the changes that the plan was chosen among.
+        changed: the rows of the plan.
+    """
+    unsure = {row.change.name for row in proposed if row.change and row.gain and row.gain.low_us <= 0}
+    return float(changed.loc[changed["change"].isin(unsure), "adds_us"].sum())
 
 
 def offers_of(results: Results) -> list[Offer]:
@@ -273,12 +282,7 @@ def _proposed(results: Results) -> list[ProposedChange]:
 
 def _offer(row: ProposedChange) -> Offer:
     """Return a change for sets of changes."""
-    steps = steps_of(row.options)
-
-    def apply(scenario: Scenario) -> Scenario:
-        return reduce(lambda so_far, step: CHANGES[step[0]].read(step[1]).apply(so_far), steps, scenario)
-
-    return Offer(row.change.name if row.change else row.about, row.options, apply)
+    return offer_of(row.change.name if row.change else row.about, row.options)
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:

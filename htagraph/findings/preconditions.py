@@ -7,23 +7,36 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from htagraph.analyses.roofline import roofline
 from htagraph.core.arrays import Ints, marked
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_fused_optimizer, is_graph_launch, is_of_graphs, names_that, optimizer_class
+from htagraph.core.naming import (
+    is_data_loader,
+    is_fused_optimizer,
+    is_graph_launch,
+    is_of_graphs,
+    names_that,
+    optimizer_class,
+)
 from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import spoken
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.host_time import MANY
+from htagraph.queries.fetched_values import use_of
+from htagraph.queries.host_time import MANY, calls_that_wait
 
 __all__ = [
     "ARE_MANY",
     "CACHES_MEMORY",
     "HAS_FUSED_CLASS",
     "HAS_GRAPHS",
+    "HAS_ROOFS",
     "HAS_ROOM",
+    "IS_CAPTURABLE",
     "IS_NOT_REPLAYED",
+    "IS_NOT_USED_AT_ONCE",
+    "IS_REPEATED",
     "Precondition",
     "checks_of",
 ]
@@ -128,6 +141,57 @@ def _caches_memory(graph: DependencyGraph, _rows: Ints) -> bool:
     return bool(not launches or calls < MOST * launches)
 
 
+def _is_capturable(graph: DependencyGraph, _rows: Ints) -> bool | None:
+    """Return whether most launches of a step follow each other with no call that waits for the device between them.
+
+    A captured region has no such call, and nothing that the host decides by a value of the device. Without steps,
+    nothing says which launches repeat, unless most of all follow each other.
+    """
+    acts = graph.activities
+    launched = np.unique(acts.cause[acts.on_device & (acts.cause >= 0)]).astype(np.int64)
+    calls = calls_that_wait(graph)
+    shares = []
+    is_in_steps = bool((acts.step[launched] >= 0).any())
+    for rank in graph.ranks:
+        of_rank = launched[acts.rank[launched] == rank]
+        waits = np.sort(graph.time[2 * calls[acts.rank[calls] == rank] + 1])
+        stretch = np.searchsorted(waits, acts.start[of_rank], side="right")
+        for number in np.unique(acts.step[of_rank]).tolist():
+            in_step = stretch[acts.step[of_rank] == number]
+            if number >= 0 or not is_in_steps:
+                shares.append(float(np.bincount(in_step).max()) / len(in_step))
+    if not shares or float(np.median(shares)) > MOST:
+        return True
+    return False if is_in_steps else None
+
+
+def _is_not_used_at_once(graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether the values that calls wait for may be fetched later, or more rarely."""
+    return not use_of(graph, rows)
+
+
+def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether copies are of a loader, in steps, or have computation between them: a model is copied once."""
+    acts = graph.activities
+    names = np.unique(acts.name[~acts.on_device]).tolist()
+    if any(is_data_loader(graph.names[name]) for name in names):
+        return True
+    if (acts.step[rows] >= 0).any():
+        return True
+    kernels = np.flatnonzero(acts.kind == ActivityKind.COMPUTATION)
+    for rank in np.unique(acts.rank[rows]).tolist():
+        starts = np.sort(acts.start[kernels[acts.rank[kernels] == rank]])
+        place = np.searchsorted(starts, acts.start[rows[acts.rank[rows] == rank]])
+        if len(np.unique(place)) > 1:
+            return True
+    return False
+
+
+def _has_roofs(graph: DependencyGraph, _rows: Ints) -> bool:
+    """Return whether the work of some operator can be counted, without which a roofline has no answer."""
+    return bool(len(roofline(graph)))
+
+
 HAS_FUSED_CLASS: Final = Precondition(
     _has_fused_class, "Adagrad has it for devices in recent versions of PyTorch alone."
 )
@@ -142,3 +206,13 @@ HAS_ROOM: Final = Precondition(_has_room)
 """Memory is not nearly full, so that a job may take more of it."""
 CACHES_MEMORY: Final = Precondition(_caches_memory)
 """Memory that tensors give back is kept by PyTorch's allocator."""
+IS_CAPTURABLE: Final = Precondition(
+    _is_capturable, "CUDA graphs hold only code in which the host never waits for the device."
+)
+"""Most launches of a step follow each other with no wait for the device between them."""
+IS_NOT_USED_AT_ONCE: Final = Precondition(_is_not_used_at_once)
+"""The values that the host waits for may be fetched later, or more rarely."""
+IS_REPEATED: Final = Precondition(_is_repeated)
+"""Copies are made again and again, and not once for a model."""
+HAS_ROOFS: Final = Precondition(_has_roofs)
+"""A roofline of the job has an answer."""
