@@ -34,11 +34,9 @@ _OF_USE: Final[dict[Use, str]] = {
         "The host waits for a size that the next operator takes: pad to a fixed size, or use a mask in place of the "
         "size."
     ),
-    "condition": (
-        "The host waits for a condition: decide on the device (torch.where), or check it every few steps only."
-    ),
+    "condition": ("The host waits for a condition: decide on the device (torch.where), or check every few steps only."),
 }
-"""The advice where a value is used at once, so that its wait cannot be moved, by the use."""
+"""The advice where a value is used at once, and no wait can be moved, by the use."""
 
 
 @dataclass(frozen=True, kw_only=True)

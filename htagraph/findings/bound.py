@@ -442,7 +442,7 @@ def _overlapped(gain: Gain, overlap_us: float) -> str:
         return ""
     most = time_text(per_step(overlap_us, gain.steps))
     each = " per step" * (gain.scope == "step")
-    return f"; overlap alone gains at most {most}{each}, the work beside it"
+    return f"; overlap alone gains at most {most}{each}, the ranks' own work"
 
 
 def _late(claim: BoundClaim) -> str:

@@ -79,7 +79,7 @@ class ProposedChange:
     is_tuned: bool = False
     """Whether it is of kernels that no setting makes faster: a vendor's, in low precision."""
     is_repeated: bool = False
-    """Whether the first thing to do has its gain already: it is no next thing to do."""
+    """Whether the first thing to do has the same gain already, so that another change is the next thing to do."""
 
     @property
     def is_known(self) -> bool:
@@ -224,7 +224,7 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
 
 
 def _measured_first(results: Results, code: Sequence[ProposedChange], places: int) -> list[ProposedChange]:
-    """Return changes of code, measured so far that the first of them by what is surely gained are known.
+    """Return changes of code, measured so far that the first places by what is surely gained are known.
 
     A sure gain is no larger than the gain, so that changes with a smaller gain need no replay.
 
@@ -258,7 +258,7 @@ def _least_gain(row: ProposedChange) -> float:
 
 
 def _marked(results: Results, rows: Sequence[ProposedChange]) -> Iterator[ProposedChange]:
-    """Yield the rows of a list; those before the next thing to do that repeat the first one are marked so."""
+    """Yield the rows of a list; rows before the next thing to do that repeat the first row are marked."""
     if not rows:
         return
     first, *others = rows

@@ -148,21 +148,38 @@ def _is_capturable(graph: DependencyGraph, _rows: Ints) -> bool | None:
     nothing says which launches repeat, unless most of all follow each other.
     """
     acts = graph.activities
-    launched = np.unique(acts.cause[acts.on_device & (acts.cause >= 0)]).astype(np.int64)
+    is_launched = acts.on_device & (acts.cause >= 0)
+    launched = np.unique(acts.cause[is_launched]).astype(np.int64)
+    is_in_step = acts.step[launched] >= 0
+    has_steps = bool(is_in_step.any())
+    if has_steps:
+        launched = launched[is_in_step]
     calls = calls_that_wait(graph)
-    shares = []
-    is_in_steps = bool((acts.step[launched] >= 0).any())
+    shares = list[float]()
     for rank in graph.ranks:
         of_rank = launched[acts.rank[launched] == rank]
-        waits = np.sort(graph.time[2 * calls[acts.rank[calls] == rank] + 1])
-        stretch = np.searchsorted(waits, acts.start[of_rank], side="right")
-        for number in np.unique(acts.step[of_rank]).tolist():
-            in_step = stretch[acts.step[of_rank] == number]
-            if number >= 0 or not is_in_steps:
-                shares.append(float(np.bincount(in_step).max()) / len(in_step))
+        waits = calls[acts.rank[calls] == rank]
+        ends = np.sort(graph.time[2 * waits + 1])
+        stretch = np.searchsorted(ends, acts.start[of_rank], side="right")
+        shares += _largest_shares(stretch, acts.step[of_rank])
     if not shares or float(np.median(shares)) > MOST:
         return True
-    return False if is_in_steps else None
+    return False if has_steps else None
+
+
+def _largest_shares(stretch: Ints, step: Ints) -> list[float]:
+    """Return for each step the share of its launches that the stretch with most of them has.
+
+    Args:
+        stretch: the number of the stretch between two waits, for each launch.
+        step: the step of each launch.
+    """
+    shares = list[float]()
+    for number in np.unique(step).tolist():
+        in_step = stretch[step == number]
+        most = int(np.bincount(in_step).max())
+        shares.append(most / len(in_step))
+    return shares
 
 
 def _is_not_used_at_once(graph: DependencyGraph, rows: Ints) -> bool:
@@ -178,10 +195,12 @@ def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
         return True
     if (acts.step[rows] >= 0).any():
         return True
-    kernels = np.flatnonzero(acts.kind == ActivityKind.COMPUTATION)
+    computes = acts.kind == ActivityKind.COMPUTATION
     for rank in np.unique(acts.rank[rows]).tolist():
-        starts = np.sort(acts.start[kernels[acts.rank[kernels] == rank]])
-        place = np.searchsorted(starts, acts.start[rows[acts.rank[rows] == rank]])
+        kernels = np.flatnonzero(computes & (acts.rank == rank))
+        copies = rows[acts.rank[rows] == rank]
+        starts = np.sort(acts.start[kernels])
+        place = np.searchsorted(starts, acts.start[copies])
         if len(np.unique(place)) > 1:
             return True
     return False

@@ -239,7 +239,7 @@ def each_activity(graph: DependencyGraph, parts: Segments, rows: Array) -> pd.Da
 
 
 def _of_user(graph: DependencyGraph, rows: Array) -> Array:
-    """Return activities, but for frames of PyTorch's dispatcher what encloses them: nobody knows those by name."""
+    """Return activities, but for frames of PyTorch's dispatcher the activity around each: no code has such a name."""
     is_dispatched = names_that(is_dispatch, graph.names)[graph.activities.name]
     if not is_dispatched.any():
         return rows
@@ -367,7 +367,7 @@ def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.ND
 def calls_that_wait(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return the calls by which the host waits for its device, also where the work was over already.
 
-    Copies to the device are left out: they block without being asked to.
+    Copies to the device are left out: nobody asks for such a wait.
 
     Example:
         >>> import htagraph as hg
