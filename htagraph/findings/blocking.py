@@ -28,7 +28,7 @@ __all__ = ["BLOCKING", "BlockingClaim"]
 _OF_USE: Final[dict[Use, str]] = {
     "sizes": (
         "The host waits for the sizes of the collective that follows: use fixed sizes (a capacity for each expert, "
-        "padding), so that none go to the host."
+        "padding) and no copy to the host."
     ),
     "shape": (
         "The host waits for a size that the next operator takes: pad to a fixed size, or use a mask in place of the "
@@ -50,7 +50,7 @@ class BlockingClaim(finding.Claim):
     frame: str = ""
     """The innermost Python function with a source file around most of the calls; empty for none."""
     use: Use = ""
-    """What the values are for that the host waits for; empty where nothing shows that they are used at once."""
+    """What the fetched values are for; empty where nothing shows that values are used at once."""
     computes: bool = False
     """Whether most of the waits are inside operators that launch kernels."""
 

@@ -33,7 +33,15 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
-from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, share_text, steps_text, time_text
+from htagraph.findings.phrases import (
+    CATEGORY_WORDS,
+    NO_OPERATOR,
+    cause_words,
+    share_text,
+    spoken,
+    steps_text,
+    time_text,
+)
 from htagraph.findings.preconditions import HAS_ROOFS, checks_of
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
@@ -156,7 +164,7 @@ class BoundClaim(Claim):
     has_roofs: bool = True
     """Whether a roofline of the job has an answer."""
     overlap_us: float | None = None
-    """What more overlap of transfers gains at most, µs: the work of ranks beside which they could run; None where
+    """What more overlap of transfers gains at most, µs: the work of ranks that transfers may run beside; None where
     transfers do not bound the job."""
 
 
@@ -310,7 +318,7 @@ def _head(results: Results) -> LateStart | None:
 
 
 def _alone(graph: DependencyGraph, bound: Bound) -> RankAlone | None:
-    """Return which rank gains most if it takes no time, of the two with most path; None for a job of one rank."""
+    """Return the rank without which the job is shortest, of the two with most path; None for a job of one rank."""
     if len(graph.ranks) < 2 or not bound.ranks:
         return None
     tried = [RankAlone(rank, _without_rank(graph, rank)) for rank in list(bound.ranks)[:2]]
@@ -432,7 +440,7 @@ def _advice(claim: BoundClaim) -> str:
     advice = _ADVICE.get(claim.about, "") * (not claim.is_beside)
     is_of_transfers = claim.about == "communication" and advice
     if is_of_transfers and claim.gain and claim.overlap_us is not None:
-        advice = f"{advice.removesuffix('.')}{_overlapped(claim.gain, claim.overlap_us)}."
+        advice = " ".join(spoken(advice, _overlapped(claim.gain, claim.overlap_us)))
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
 
 
@@ -442,7 +450,7 @@ def _overlapped(gain: Gain, overlap_us: float) -> str:
         return ""
     most = time_text(per_step(overlap_us, gain.steps))
     each = " per step" * (gain.scope == "step")
-    return f"; overlap alone gains at most {most}{each}, the ranks' own work"
+    return f"Overlap alone gains at most {most}{each}, the ranks' own work."
 
 
 def _late(claim: BoundClaim) -> str:

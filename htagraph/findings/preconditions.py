@@ -144,8 +144,8 @@ def _caches_memory(graph: DependencyGraph, _rows: Ints) -> bool:
 def _is_capturable(graph: DependencyGraph, _rows: Ints) -> bool | None:
     """Return whether most launches of a step follow each other with no call that waits for the device between them.
 
-    A captured region has no such call, and nothing that the host decides by a value of the device. Without steps,
-    nothing says which launches repeat, unless most of all follow each other.
+    A captured region holds no wait, and no decision of the host by a value of the device. Without steps, nothing says
+    which launches repeat, unless most of all follow each other.
     """
     acts = graph.activities
     is_launched = acts.on_device & (acts.cause >= 0)
