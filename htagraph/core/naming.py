@@ -65,8 +65,10 @@ __all__ = [
     "is_collective_call",
     "is_compiled_region",
     "is_compiling",
+    "is_condition",
     "is_data_loader",
     "is_device_wait",
+    "is_dispatch",
     "is_enqueuing",
     "is_fused_optimizer",
     "is_giving",
@@ -105,6 +107,7 @@ __all__ = [
     "sibling_names",
     "stable_name",
     "step_number",
+    "takes_sizes",
     "transfer_direction",
     "without_address",
 ]
@@ -384,6 +387,15 @@ is_tuning = _named(
 is_warm_up = _named(r"(?<![a-z])warm[-_ ]?up", "a region in which a job warms up")
 is_timing = _named(
     r"^(cu|cuda|hip)EventElapsedTime", "a call that asks how much time of a device passed between two events"
+)
+is_condition = _named(r"^(?-i:aten::is_nonzero)$", "the operator by which Python takes the truth of a tensor")
+takes_sizes = _named(
+    r"^(?-i:aten::(slice|narrow|split|split_with_sizes|arange|zeros|empty|full|expand|repeat_interleave))$",
+    "an operator that is often called with a size that was computed on the device",
+)
+is_dispatch = _named(
+    r"^(?-i:PythonSubclass|PythonDispatchMode)$",
+    "an operator of PyTorch's dispatcher around code of a tensor's class, which nobody wrote under that name",
 )
 is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
 _OPTIMIZER_CLASS = re.compile(r"^Optimizer\.step#(\w+)")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
 from htagraph.core.statistics import MOST
@@ -17,11 +17,26 @@ from htagraph.findings.finding import gain_in
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.host_time import longest_blocking
+from htagraph.queries.fetched_values import Use, use_of
+from htagraph.queries.host_time import calls_that_wait, longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["BLOCKING", "BlockingClaim"]
+
+
+_OF_USE: Final[dict[Use, str]] = {
+    "sizes": (
+        "The host waits for the sizes of the collective that follows: use fixed sizes (a capacity for each expert, "
+        "padding) and no copy to the host."
+    ),
+    "shape": (
+        "The host waits for a size that the next operator takes: pad to a fixed size, or use a mask in place of the "
+        "size."
+    ),
+    "condition": ("The host waits for a condition: decide on the device (torch.where), or check every few steps only."),
+}
+"""The advice where a value is used at once, and no wait can be moved, by the use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +49,8 @@ class BlockingClaim(finding.Claim):
     """The criteria that select the calls, as an option of the command line has them."""
     frame: str = ""
     """The innermost Python function with a source file around most of the calls; empty for none."""
+    use: Use = ""
+    """What the fetched values are for; empty where nothing shows that values are used at once."""
     computes: bool = False
     """Whether most of the waits are inside operators that launch kernels."""
 
@@ -60,6 +77,7 @@ def _when(results: Results) -> list[BlockingClaim]:
         count=place.count,
         target=target,
         frame=_frame(graph, place.criteria),
+        use=_use(graph, place.criteria),
         computes=_computes(graph, place.criteria),
     )
     return [finding.saved_claim(claim)]
@@ -72,6 +90,13 @@ def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
     around = graph.tree.nearest(is_frame, graph.select(**which).activities)
     names = acts.name[around[around >= 0]]
     return graph.names[int(np.bincount(names).argmax())] if len(names) else ""
+
+
+def _use(graph: DependencyGraph, which: dict[str, Any]) -> Use:
+    """Return what the values are for that calls wait for."""
+    calls = calls_that_wait(graph)
+    chosen = calls[marked(graph.select(**which).activities, len(graph.activities))[calls]]
+    return use_of(graph, chosen)
 
 
 def _computes(graph: DependencyGraph, which: dict[str, Any]) -> bool:
@@ -87,6 +112,8 @@ def _computes(graph: DependencyGraph, which: dict[str, Any]) -> bool:
 
 
 def _advice(claim: BlockingClaim) -> str:
+    if claim.use:
+        return _OF_USE[claim.use]
     if claim.computes:
         return "See what makes it wait: a size that depends on values, a copy, or kernels that are tried out."
     where = f" in {finding.in_short(claim.frame)}" if claim.frame else ""

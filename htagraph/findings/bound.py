@@ -39,10 +39,12 @@ from htagraph.findings.phrases import (
     Advice,
     cause_words,
     share_text,
+    spoken,
     steps_text,
     time_text,
     transfers_words,
 )
+from htagraph.findings.preconditions import HAS_ROOFS, checks_of
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -62,6 +64,7 @@ __all__ = [
     "BoundClaim",
     "KernelShare",
     "LateStart",
+    "RankAlone",
     "absent_ranks",
     "bound_text",
     "is_unrecorded",
@@ -75,9 +78,7 @@ LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
 _QUEUE_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
 """The advice where the job waits for some batches of its data loader, and not for others."""
 _ADVICE: Mapping[str, str] = {
-    "communication": (
-        "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
-    ),
+    "communication": "Send less, or overlap more of the transfers (htagraph collectives).",
     "memory": "Copy less, or on a stream of its own while the device computes.",
     "other_work": Advice(
         "Check what else runs on the device (nvidia-smi), or record it: work that this recording does not show, of "
@@ -112,6 +113,13 @@ class LateStart(NamedTuple):
     """How late it begins, µs."""
     percent: float
     """Percent of the usual path."""
+
+
+class RankAlone(NamedTuple):
+    """The job is shorter by a percentage without the time of a rank."""
+
+    rank: int
+    percent: float
 
 
 class KernelShare(NamedTuple):
@@ -151,8 +159,8 @@ class BoundClaim(Claim):
     """What the ranks were not that most communication may have waited for."""
     source: str = ""
     """The region in which the job waits for a process that was not recorded and is no data loader; empty for none."""
-    without_rank_percent: float = 100.0
-    """Percent by which the job is shorter without the rank with most of the path."""
+    alone: RankAlone | None = None
+    """The rank that gains most alone; None where that is not known."""
     late: LateStart | None = None
     """The recording that begins late on the path; None for none."""
     largest: str | None = None
@@ -161,6 +169,11 @@ class BoundClaim(Claim):
     """How much shorter the job is without a cause, ns, by cause; empty where the gain of the claim is not known."""
     first_kernel: KernelShare | None = None
     """The kernel with most of the path, where computation bounds the job."""
+    has_roofs: bool = True
+    """Whether a roofline of the job has an answer."""
+    overlap_us: float | None = None
+    """What more overlap of transfers gains at most, µs: the work of ranks that transfers may run beside; None where
+    transfers do not bound the job."""
 
 
 def loader_advice(batches: Batches) -> str:
@@ -203,7 +216,7 @@ def _when(results: Results) -> list[BoundClaim]:
         silent=_silent(results),
         absent=absent_ranks(graph),
         source=source_of(graph),
-        without_rank_percent=_without_rank(results.warm_graph, bound),
+        alone=_alone(results.warm_graph, bound),
         late=_head(results),
     )
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
@@ -214,8 +227,24 @@ def _when(results: Results) -> list[BoundClaim]:
     if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
         claim = replace(claim, gain=_gain(results, bound.cause), free_ns=results.free)
     if bound.cause == "computation":
-        claim = replace(claim, first_kernel=_first_kernel(results))
+        has_roofs = checks_of([HAS_ROOFS], graph, np.zeros(0, np.int64)) is not None
+        claim = replace(claim, first_kernel=_first_kernel(results), has_roofs=has_roofs)
+    if bound.cause == "communication" and claim.gain:
+        claim = replace(claim, overlap_us=_overlap_us(results, claim.gain))
     return [replace(claim, change=_change(claim))]
+
+
+def _overlap_us(results: Results, gain: Gain) -> float:
+    """Return what more overlap of transfers gains at most, µs: the most work of a rank that transfers may run beside.
+
+    Args:
+        results: the results of the job.
+        gain: the gain if transfers take no time, which no overlap exceeds.
+    """
+    steps = len(results.graph.steps)
+    usual_share = len(results.usual) / steps if results.usual and steps else 1.0
+    work_us = usual_share * float(results.busy["computation_us"].max())
+    return min(gain.value_us, gain.makespan_us - gain.value_us, work_us)
 
 
 def _first_kernel(results: Results) -> KernelShare | None:
@@ -300,11 +329,16 @@ def _head(results: Results) -> LateStart | None:
     return LateStart(rank, length / 1000, float(100 * length / parts.length.sum()))
 
 
-def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
-    """Return by what percentage the job is shorter without the rank with most path; little if others are as late."""
+def _alone(graph: DependencyGraph, bound: Bound) -> RankAlone | None:
+    """Return the rank without which the job is shortest, of the two with most path; None for a job of one rank."""
     if len(graph.ranks) < 2 or not bound.ranks:
-        return 0.0
-    rank = next(iter(bound.ranks))
+        return None
+    tried = [RankAlone(rank, _without_rank(graph, rank)) for rank in list(bound.ranks)[:2]]
+    return max(tried, key=lambda each: each.percent)
+
+
+def _without_rank(graph: DependencyGraph, rank: int) -> float:
+    """Return by what percentage the job is shorter without a rank; little if others are as late."""
     scenario = what_if(graph).scale(factor=0.0, rank=rank)
     with suppress(SelectionError):  # it waits for no loader
         scenario = scenario.free_dataloader(rank=rank)
@@ -461,21 +495,33 @@ def _advice(claim: BoundClaim) -> str:
     if claim.about == "data_loading":
         return loader_advice(claim.batches)
     if claim.about == "outside":
-        return f"Make what {claim.source or 'the job'} waits for faster, or ask for it earlier."
+        return f"Make what {claim.source or 'the job'} waits for faster, or run more of them."
     if claim.about == "computation":
         kernel = claim.first_kernel
         path = "this rest" if _path(claim) != "the critical path" else "the path"
-        look = "See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
         if kernel and kernel.is_tuned:
-            return Advice(
-                f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already.",
-                "See how near its peaks the device is (htagraph roofline).",
-            )
+            less = f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already."
+            roof = "See how near its peaks the device is (htagraph roofline)."
+            return Advice(less, roof) if claim.has_roofs else less
+        near = ", and how near its peaks (htagraph roofline)" if claim.has_roofs else ""
+        look = f"See what takes the device's time (htagraph kernels){near}."
         if kernel:
             return Advice(f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}.", look)
         return look
     advice = "" if claim.is_beside else _ADVICE.get(claim.about, "")
+    is_of_transfers = claim.about == "communication" and advice
+    if is_of_transfers and claim.gain and claim.overlap_us is not None:
+        advice = Advice(*spoken(advice, _overlapped(claim.gain, claim.overlap_us)))
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
+
+
+def _overlapped(gain: Gain, overlap_us: float) -> str:
+    """Return what more overlap of transfers gains at most, in words; empty where that is all of the gain."""
+    if overlap_us >= LIMITS.nearly_all * gain.value_us:
+        return ""
+    most = time_text(per_step(overlap_us, gain.steps))
+    each = " per step" * (gain.scope == "step")
+    return f"Overlap alone gains at most {most}{each}, the ranks' own work."
 
 
 def _late(claim: BoundClaim) -> str:
@@ -506,13 +552,14 @@ def _own(claim: BoundClaim) -> tuple[str, ...]:
 
 def _rank_in_short(claim: BoundClaim) -> str:
     """Return the rank with most of the path, or that it is nearly no later than the next one."""
-    percent = claim.without_rank_percent
     if not claim.rank_shares or not claim.has_several_ranks:
         return ""
-    (rank, share), *others = claim.rank_shares.items()
-    if percent < 100 * MIN_SHARE:
-        gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
-        return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0][0]} is next' if others else ''}"
+    rank, share = next(iter(claim.rank_shares.items()))
+    alone = claim.alone
+    if alone is not None and alone.percent < 100 * MIN_SHARE:
+        gains = f"{alone.percent:.0f} %" if alone.percent >= 1 else "less than 1 %"
+        others = [each for each in claim.rank_shares if each != alone.rank]
+        return f"; speeding up rank {alone.rank} alone gains {gains}{f', rank {others[0]} is next' if others else ''}"
     return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f" ({share:.0f} % on rank {rank})"
 
 

@@ -39,10 +39,13 @@ __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of"
 
 _NO_WAY = "Begin with the code where most can be gained."
 """The advice where no way is known."""
+_FIRST_PLACES: Final = 3
+"""Places of faster code whose order is known in every list. Chosen: a head has the first change and the next one that
+does not repeat it. Doubled, a summary takes up to three replays more."""
 _AS_PEERS = "As fast as its peers"
 """The change of a rank that the advice names."""
 TABLE: Final = Table(
-    "What to change, by what is surely gained",
+    "What to change: known ways first, kernels of libraries last, by what is surely gained",
     Col("change", "str", "the job with the change"),
     Col("low_us", doc="lower end of the 90 % interval of the gain, by replay", heading="at least_us"),
     Col("gain_us", doc="how much shorter a usual step is, or the job where it has no usual steps"),
@@ -235,13 +238,47 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
     said = claims_of(results) if claims is None else claims
     if any(claim.says == INCOMPLETE.name for claim in said):
         return ranked(said)
-    code = []
-    for faster in gaining(results):
-        row = _of_code(faster)
-        code.append(_measured(results, row) if row.is_known else row)
-    rows = [_measured(results, row) if exact or not place else row for place, row in enumerate(ranked(said, code))]
+    code = [_of_code(faster) for faster in gaining(results)]
+    places = len(code) if exact else _FIRST_PLACES
+    code = _measured_first(results, code, places)
+    listed = ranked(said, code)
+    rows = [_measured(results, row) if exact or not place else row for place, row in enumerate(listed)]
     named = [row for place, row in enumerate(rows) if not place or row.gain is None or row.gain.percent >= MIN_PERCENT]
     return ProposedChanges(tuple(named))
+
+
+def _measured_first(results: Results, code: Sequence[ProposedChange], places: int) -> list[ProposedChange]:
+    """Return changes of code, measured so far that the first places by what is surely gained are known.
+
+    A sure gain is no larger than the gain, so that changes with a smaller gain need no replay.
+
+    Args:
+        results: the results of the job.
+        code: the changes, without intervals.
+        places: how many of the first ones are to be known.
+    """
+    rows = list[ProposedChange]()
+    sure_us = list[float]()
+    for row in sorted(code, key=_least_gain):
+        is_decided = len(sure_us) >= places and sorted(sure_us)[-places] >= _gain_us(row)
+        is_left = row.is_tuned and places < len(code)
+        if (is_decided or is_left) and not row.is_known:
+            rows.append(row)
+            continue
+        measured = _measured(results, row)
+        rows.append(measured)
+        sure_us.append(measured.gain.low_us if measured.gain else 0.0)
+    return rows
+
+
+def _gain_us(row: ProposedChange) -> float:
+    """Return the gain of a change, µs; 0 for none."""
+    return row.gain.value_us if row.gain else 0.0
+
+
+def _least_gain(row: ProposedChange) -> float:
+    """Return the gain of a change, negative: the largest gain is the first by it."""
+    return -_gain_us(row)
 
 
 def _of_code(faster: FasterCode) -> ProposedChange:
@@ -371,7 +408,7 @@ class _PlaceInList(NamedTuple):
 
 
 def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
-    """Return the place of a row: known ways first, by the sure gain; then faster code, by its gain; tuned code last.
+    """Return the place of a row: known ways first, tuned code last, by the sure gain.
 
     Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
     rank is late comes first.
@@ -380,7 +417,7 @@ def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
         return _PlaceInList(0, 0.0, 0.0, row.about)
     beyond_us = sum(claim.change.gain.value_us for claim in late if claim.change and row.options == claim.within)
     value_us = row.gain.value_us - beyond_us
-    sure_us = row.gain.low_us - beyond_us if row.is_known else value_us  # of faster code, few intervals are known
+    sure_us = row.gain.low_us - beyond_us
     group = 1 if row.is_known else 3 if row.is_tuned else 2
     return _PlaceInList(group, -sure_us, -value_us, row.change.title if row.change else row.about)
 

@@ -31,7 +31,7 @@ from htagraph.findings.finding import (
 )
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import Advice, and_list, plural, share_text, spoken, steps_text, time_text
-from htagraph.findings.preconditions import ARE_MANY, HAS_GRAPHS, HAS_ROOM, IS_NOT_REPLAYED, checks_of
+from htagraph.findings.preconditions import ARE_MANY, HAS_GRAPHS, HAS_ROOM, IS_CAPTURABLE, IS_NOT_REPLAYED, checks_of
 from htagraph.findings.reach import NODE_US
 from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
@@ -84,7 +84,7 @@ class _LateHost(NamedTuple):
 _HOST: dict[HostReason, _LateHost] = {
     "loader": _LateHost("waits for the data loader", advice=LOADER_ADVICE),
     "source": _LateHost(
-        "waits for another process or thread", advice="Make what it waits for faster, or ask for it earlier."
+        "waits for another process or thread", advice="Make what it waits for faster, or run more of them."
     ),
     "ranks": _LateHost("waits for other ranks or transfers"),
     "pauses": _LateHost(
@@ -317,7 +317,8 @@ def _preconditions(graph: DependencyGraph, cause: IdleCause) -> _Preconditions:
     pauses = graph.device_pauses
     is_of_cause = (pauses.causes() == CAUSES.index(cause)) & (pauses.length > 0)
     waiting = pauses.after[is_of_cause].astype(np.int64)
-    of_graphs = [HAS_GRAPHS, IS_NOT_REPLAYED] if cause == "kernel_wait" else [HAS_GRAPHS]
+    of_graphs = [HAS_GRAPHS, IS_CAPTURABLE]
+    of_graphs += [IS_NOT_REPLAYED] if cause == "kernel_wait" else []
     checks = checks_of(of_graphs, graph, waiting)
     return {
         "can_replay": checks is not None,

@@ -15,7 +15,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kernels import is_tuned_kernel
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, names_that
+from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, is_dispatch, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely
@@ -186,6 +186,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
+    rows = [row for row in rows if not is_dispatch(str(row["name"]))]  # no code has that name
     rows = [row for row in rows if row.get("at_most_us", 0.0) < MOST * row["gain_us"]]  # else not known
     rows = [
         row for row in rows if row["what"] != "function" or not row["target"] or not _only_waits(results.graph, row)

@@ -115,7 +115,7 @@ class BestChanges:
             return ["No change that was compared saves anything.", *self._without_change()]
         unit = " per step" if self.per_step else ""
         rows = self.changes
-        low, high = (time_text(end) for end in self.interval_us)
+        low, high = (time_text(end) if end else "0" for end in self.interval_us)
         count = plural(len(rows), "change")
         share = share_text(float(self.curve["saved_percent"].iloc[-1]))
         names = "; ".join(
@@ -235,13 +235,13 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
     ends = interval_us(outcome) if is_whole else saved_us(outcome)[1]
-    low = min(per_step(ends[0], steps), saved)
+    changed = _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types})
+    low = min(per_step(ends[0], steps), saved) - _unsure_us(proposed, changed)
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
     alone = {row.change.name: row.gain.per_step_us for row in proposed if row.change and row.gain}
     return BestChanges(
-        _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types}),
-        _curve(savings, found, job_ns), saved, (low, high), steps > 1, has_start_up,
+        changed, _curve(savings, found, job_ns), saved, (max(low, 0.0), high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
         savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
         outcome, tuple(word for offer in chosen for word in offer.options),
@@ -255,6 +255,17 @@ def _unknown_us(results: Results) -> float:
     kind = results.graph.activities.kind
     rows = [] if (kind == ActivityKind.PYTHON).any() else rows_that_gain(results)
     return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
+
+
+def _unsure_us(proposed: Sequence[ProposedChange], changed: pd.DataFrame) -> float:
+    """Return what changes that may gain nothing add to a plan, µs.
+
+    Args:
+        proposed: the changes that the plan was chosen among.
+        changed: the rows of the plan.
+    """
+    unsure = {row.change.name for row in proposed if row.change and row.gain and row.gain.low_us <= 0}
+    return float(changed.loc[changed["change"].isin(unsure), "adds_us"].sum())
 
 
 def offers_of(results: Results) -> list[Offer]:

@@ -7,23 +7,36 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from htagraph.analyses.roofline import roofline
 from htagraph.core.arrays import Ints, marked
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_fused_optimizer, is_graph_launch, is_of_graphs, names_that, optimizer_class
+from htagraph.core.naming import (
+    is_data_loader,
+    is_fused_optimizer,
+    is_graph_launch,
+    is_of_graphs,
+    names_that,
+    optimizer_class,
+)
 from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import spoken
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.host_time import MANY
+from htagraph.queries.fetched_values import use_of
+from htagraph.queries.host_time import MANY, calls_that_wait
 
 __all__ = [
     "ARE_MANY",
     "CACHES_MEMORY",
     "HAS_FUSED_CLASS",
     "HAS_GRAPHS",
+    "HAS_ROOFS",
     "HAS_ROOM",
+    "IS_CAPTURABLE",
     "IS_NOT_REPLAYED",
+    "IS_NOT_USED_AT_ONCE",
+    "IS_REPEATED",
     "Precondition",
     "checks_of",
 ]
@@ -128,6 +141,76 @@ def _caches_memory(graph: DependencyGraph, _rows: Ints) -> bool:
     return bool(not launches or calls < MOST * launches)
 
 
+def _is_capturable(graph: DependencyGraph, _rows: Ints) -> bool | None:
+    """Return whether most launches of a step follow each other with no call that waits for the device between them.
+
+    A captured region holds no wait, and no decision of the host by a value of the device. Without steps, nothing says
+    which launches repeat, unless most of all follow each other.
+    """
+    acts = graph.activities
+    is_launched = acts.on_device & (acts.cause >= 0)
+    launched = np.unique(acts.cause[is_launched]).astype(np.int64)
+    is_in_step = acts.step[launched] >= 0
+    has_steps = bool(is_in_step.any())
+    if has_steps:
+        launched = launched[is_in_step]
+    calls = calls_that_wait(graph)
+    shares = list[float]()
+    for rank in graph.ranks:
+        of_rank = launched[acts.rank[launched] == rank]
+        waits = calls[acts.rank[calls] == rank]
+        ends = np.sort(graph.time[2 * waits + 1])
+        stretch = np.searchsorted(ends, acts.start[of_rank], side="right")
+        shares += _largest_shares(stretch, acts.step[of_rank])
+    if not shares or float(np.median(shares)) > MOST:
+        return True
+    return False if has_steps else None
+
+
+def _largest_shares(stretch: Ints, step: Ints) -> list[float]:
+    """Return for each step the share of its launches that the stretch with most of them has.
+
+    Args:
+        stretch: the number of the stretch between two waits, for each launch.
+        step: the step of each launch.
+    """
+    shares = list[float]()
+    for number in np.unique(step).tolist():
+        in_step = stretch[step == number]
+        most = int(np.bincount(in_step).max())
+        shares.append(most / len(in_step))
+    return shares
+
+
+def _is_not_used_at_once(graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether the values that calls wait for may be fetched later, or more rarely."""
+    return not use_of(graph, rows)
+
+
+def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether copies are of a loader, in steps, or have computation between them: a model is copied once."""
+    acts = graph.activities
+    names = np.unique(acts.name[~acts.on_device]).tolist()
+    if any(is_data_loader(graph.names[name]) for name in names):
+        return True
+    if (acts.step[rows] >= 0).any():
+        return True
+    computes = acts.kind == ActivityKind.COMPUTATION
+    for rank in np.unique(acts.rank[rows]).tolist():
+        kernels = np.flatnonzero(computes & (acts.rank == rank))
+        copies = rows[acts.rank[rows] == rank]
+        starts = np.sort(acts.start[kernels])
+        place = np.searchsorted(starts, acts.start[copies])
+        if len(np.unique(place)) > 1:
+            return True
+    return False
+
+
+def _has_roofs(graph: DependencyGraph, _rows: Ints) -> bool:
+    """Return whether the work of some operator can be counted, without which a roofline has no answer."""
+    return bool(len(roofline(graph)))
+
+
 HAS_FUSED_CLASS: Final = Precondition(
     _has_fused_class, "Adagrad has it for devices in recent versions of PyTorch alone."
 )
@@ -142,3 +225,13 @@ HAS_ROOM: Final = Precondition(_has_room)
 """Memory is not nearly full, so that a job may take more of it."""
 CACHES_MEMORY: Final = Precondition(_caches_memory)
 """Memory that tensors give back is kept by PyTorch's allocator."""
+IS_CAPTURABLE: Final = Precondition(
+    _is_capturable, "CUDA graphs hold only code in which the host never waits for the device."
+)
+"""Most launches of a step follow each other with no wait for the device between them."""
+IS_NOT_USED_AT_ONCE: Final = Precondition(_is_not_used_at_once)
+"""The values that the host waits for may be fetched later, or more rarely."""
+IS_REPEATED: Final = Precondition(_is_repeated)
+"""Copies are made again and again, and not once for a model."""
+HAS_ROOFS: Final = Precondition(_has_roofs)
+"""A roofline of the job has an answer."""

@@ -63,9 +63,9 @@ TAKES_GAIN = (
             and remedy.is_of_transfers
             and isinstance(bound, BoundClaim)
             and bound.about == "communication"
-            and gain_us(remedy) > gain_us(bound)
+            and (gain_us(remedy) > gain_us(bound) or remedy.about == "accumulation")
         ),
-        "fewer transfers gain more than transfers that take no time",
+        "fewer transfers gain more than transfers that take no time, or are the way to send less",
     ),
     Relation(
         SLOW_BESIDE.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,13 +16,13 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
-from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import COMMUNICATION, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import Advice, and_list, plural, share_text, size_text, time_text
-from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, Precondition, checks_of
+from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, IS_REPEATED, Precondition, checks_of
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -31,6 +31,7 @@ from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.measures.steps import gain_steps, regular_steps
 from htagraph.graph.selection import Criteria, mask_of
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.accumulation import repeated_reductions
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
@@ -72,6 +73,25 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
         speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
         text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
         yield text, (("--pin-memory", ""),), rows
+
+
+def _accumulation(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the all-reduces of gradients, where several are equal before each step of the optimizer."""
+    found = repeated_reductions(graph)
+    if found is None:
+        return
+    acts = graph.activities
+    names = np.unique(acts.name[found.activity]).tolist()
+    of_names = np.isin(acts.name, names) & of_kinds(acts.kind, COMMUNICATION)
+    if not np.isin(np.flatnonzero(of_names), found.activity).mean() > MOST:  # most of the name are for something else
+        return
+    text = f"Gradients are reduced {found.times:,} times before each step of the optimizer"
+    kind = "kind=communication" if acts.on_device[found.activity].all() else "kind=host_communication"
+    yield (
+        text,
+        tuple(("--scale", f"{kind},{_named_as(graph, name)}:{1 / found.times:.4f}") for name in names),
+        (found.activity),
+    )
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
@@ -283,6 +303,14 @@ def _held(results: Results) -> str:
     return f" ({size_text(reserved_bytes)} is held)" if reserved_bytes > 0 else ""
 
 
+def _pinned(results: Results) -> str:
+    """Return the setting of a data loader that pins memory, where most time of pageable copies is to the device."""
+    graph = results.warm_graph
+    name = next(graph.names[graph.activities.name[rows[0]]] for _, _, rows in _pageable(graph))
+    is_input = naming.matches(naming.DEFAULT_NAMING.to_device, name)
+    return " (pin_memory=True in the DataLoader)" * is_input
+
+
 def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the operators that lose most below half of their roof, where a kernel at half of that is no short one."""
     table = roofline(graph)
@@ -345,7 +373,7 @@ class _Way(NamedTuple):
 
 RemedyKind: TypeAlias = Literal[
     "pageable copies", "allocator", "optimizer", "single precision", "below the roof", "pointwise", "messages", "calls",
-    "loops", "compiling", "attention",
+    "loops", "compiling", "attention", "accumulation",
 ]  # fmt: skip
 """The names of the ways."""
 _KINDS: Final[dict[RemedyKind, _Way]] = {
@@ -353,8 +381,9 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         _pageable,
         "in pinned memory, with no wait for copies to the device",
         "pinned memory for copies",
-        "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
+        "Pin the memory{name} and copy with non_blocking=True.",
         "Pin the memory (cudaHostAlloc), and copy without waiting (cudaMemcpyAsync).",
+        (IS_REPEATED,),
     ),
     "allocator": _Way(
         _allocator,
@@ -428,6 +457,13 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "Shapes or values that code is compiled for change: pad to few sizes.",
         further=("TORCH_LOGS=recompiles says what changed.",),
     ),
+    "accumulation": _Way(
+        _accumulation,
+        "with one reduction per step of the optimizer",
+        "one reduction of gradients per step of the optimizer",
+        "Accumulate gradients inside model.no_sync(), for all but the last backward pass before the optimizer's step.",
+        "Reduce gradients once per step of the optimizer.",
+    ),
     "attention": _Way(
         _attention,
         "without the softmax",
@@ -442,6 +478,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
 _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {
     _single: _types,
     _allocator: _held,
+    _pageable: _pinned,
 }
 """The words in place of ``{name}`` in an advice, for advice that does not name an activity."""
 
@@ -495,6 +532,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                     low_us, high_us = interval_us(outcome)
                     gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
                 gain = within(gain, _reach_on(results, kind))
+                gain = _at_most_own(results, gain, rows) if find is _pageable else gain
                 if gain.percent >= MIN_PERCENT:
                     change = PredictedChange(way.change, options, gain)
                     claim = RemedyClaim(
@@ -507,11 +545,26 @@ def _when(results: Results) -> list[RemedyClaim]:
                         text=text,
                         name=name,
                         checks=checks,
-                        is_of_transfers=find in (_messages, _calls),
+                        is_of_transfers=find in (_messages, _calls, _accumulation),
                     )
                     of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
+
+
+def _at_most_own(results: Results, gain: Gain, rows: Array) -> Gain:
+    """Return a gain that is no more than copies take, on the host or on the device."""
+    acts = results.graph.activities
+    if results.usual and gain.steps:
+        rows = rows[np.isin(acts.step[rows], results.usual)]
+    calls = acts.duration[acts.cause[rows]] * (acts.cause[rows] >= 0)
+    own_us = float(np.maximum(acts.duration[rows], calls).sum()) / 1000
+    return replace(
+        gain,
+        value_us=min(gain.value_us, own_us),
+        low_us=min(gain.low_us, own_us),
+        high_us=min(gain.high_us, own_us),
+    )
 
 
 def _reach_on(results: Results, kind: RemedyKind) -> Reach:

@@ -21,6 +21,7 @@ from htagraph.core.naming import (
     DEFAULT_NAMING,
     exact_glob,
     is_data_loader,
+    is_dispatch,
     is_poll,
     is_source_frame,
     names_like,
@@ -37,8 +38,9 @@ from htagraph.queries.path_segments import Segments
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "LateReason", "blocked_by_copies", "device_waits", "each_activity",
-    "has_long_pauses", "host_pauses", "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
+    "LATE_REASONS", "MANY", "Blocking", "LateReason", "blocked_by_copies", "calls_that_wait", "device_waits",
+    "each_activity", "has_long_pauses", "host_pauses", "late_reason", "longest_blocking", "steps_of_pause",
+    "while_loading",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -222,7 +224,8 @@ def each_activity(graph: DependencyGraph, parts: Segments, rows: Array) -> pd.Da
     group, first = _groups(coded(one, rank)) if len(rows) else (rows, rows)  # what it is and where say all keys
     ns = np.bincount(group, parts.length[rows], len(first)).astype(np.int64)  # exact: sums of ns below 2^53
     rows, gap = rows[first], gap[first]
-    owner, target, parent = parts.activity[rows], parts.target[rows], np.append(graph.tree.parent, -1)
+    owner = _of_user(graph, parts.activity[rows].astype(np.int64))
+    target, parent = parts.target[rows], np.append(graph.tree.parent, -1)
     at_start = parts.start[rows] + parts.length[rows] == graph.time[2 * target]
     begin = np.where(gap, parts.region[rows], parent[owner])
     begin = np.where(gap & at_start & (begin == target), parent[target], begin)  # before it, so not inside it
@@ -233,6 +236,15 @@ def each_activity(graph: DependencyGraph, parts: Segments, rows: Array) -> pd.Da
         "after": np.where(gap, _ended_before(graph, 2 * target + ~at_start), -1),
         "rank": rank[first], "ns": ns, "activity": np.where(gap, target, owner), "segment": rows,
     })  # fmt: skip
+
+
+def _of_user(graph: DependencyGraph, rows: Array) -> Array:
+    """Return activities, but for frames of PyTorch's dispatcher the activity around each: no code has such a name."""
+    is_dispatched = names_that(is_dispatch, graph.names)[graph.activities.name]
+    if not is_dispatched.any():
+        return rows
+    place = graph.tree.nearest(~is_dispatched, rows)
+    return np.where(is_dispatched[rows] & (place >= 0), place, rows)
 
 
 def _summed(each: pd.DataFrame) -> pd.DataFrame:
@@ -350,6 +362,23 @@ def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.ND
     asks = _asks(graph)
     out = of_kinds(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]
     return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
+
+
+def calls_that_wait(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the calls by which the host waits for its device, also where the work was over already.
+
+    Copies to the device are left out: nobody asks for such a wait.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> calls = calls_that_wait(graph)
+        >>> sorted({graph.names[name] for name in graph.activities.name[calls].tolist()})
+        ['cudaMemcpyAsync']
+    """
+    edges = graph.edges
+    waits = of_kinds(edges.kind, DEVICE_WAITS) & ~_asks(graph) & ~blocked_by_copies(graph)
+    return distinct(edges.target[waits] >> 1, len(graph.activities)).astype(np.int64)
 
 
 def blocked_by_copies(graph: DependencyGraph) -> npt.NDArray[np.bool_]:

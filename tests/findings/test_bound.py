@@ -10,7 +10,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.kinds import Category
-from htagraph.findings.bound import BOUND, BoundClaim, LateStart
+from htagraph.findings.bound import BOUND, BoundClaim, LateStart, RankAlone
 from htagraph.findings.change import usual_us
 from htagraph.findings.changes import changes_of
 from htagraph.findings.finding import claims_that_are
@@ -107,7 +107,7 @@ def test_a_recording_that_begins_late_is_named_by_its_rank() -> None:
 def test_a_rank_is_named_unless_the_job_would_be_as_long_without_it(
     ranks: dict[int, float], without: float, words: str
 ) -> None:
-    claim = bound("computation", ranks=ranks, without_rank_percent=without)
+    claim = bound("computation", ranks=ranks, alone=RankAlone(next(iter(ranks)), without))
     assert words in BOUND.short(claim)
 
 

@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 
 from htagraph.core.devices import tf32_speedup
+from htagraph.findings.bound import BOUND
 from htagraph.findings.device_idle import DEVICE_IDLE, DeviceIdleClaim
 from htagraph.findings.finding import claims_that_are
-from htagraph.findings.preconditions import CACHES_MEMORY, HAS_GRAPHS, IS_NOT_REPLAYED, Precondition, checks_of
+from htagraph.findings.preconditions import (
+    CACHES_MEMORY,
+    HAS_GRAPHS,
+    HAS_ROOFS,
+    IS_CAPTURABLE,
+    IS_NOT_REPLAYED,
+    Precondition,
+    checks_of,
+)
 from htagraph.findings.remedy import REMEDY, RemedyClaim
 from htagraph.findings.results import Results
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
 def optimizing(name: str, calls: str = "cudaLaunchKernel") -> list[Json]:
@@ -103,3 +112,72 @@ def test_tf32_is_not_advised_to_a_library_that_uses_it(other: str, *, is_advised
         begin = 1000 * at
         events += [op("aten::mm", begin, 20), launch(begin + 5, 5, at + 1), kernel(name, begin + 20, 900, at + 1)]
     assert ("single precision" in remedies(events)) == is_advised
+
+
+def waiting_steps(layers: int, waits: int) -> list[Json]:
+    """Return two steps of layers with ten launches each; the host waits for the device behind the last layers."""
+    events = list[Json]()
+    number = 1
+    for at in range(2):
+        begin = 100_000 * at
+        events.append(step(at, begin, 90_000))
+        for layer in range(layers):
+            start = begin + 1000 * layer
+            for place in range(10):
+                time = start + 20 * place
+                events += [launch(time, 5, number), kernel(COMPUTE, time + 6, 8, number)]
+                number += 1
+            if layer >= layers - waits:
+                copy = kernel("Memcpy DtoH (Device -> Pageable)", start + 230, 2, number) | {"cat": "gpu_memcpy"}
+                events += [runtime("cudaMemcpyAsync", start + 210, 30, number), copy]
+                number += 1
+    return events
+
+
+@pytest.mark.parametrize(("waits", "is_capturable"), [(0, True), (1, True), (2, True), (8, False)])
+def test_a_graph_holds_no_wait_for_the_device(waits: int, *, is_capturable: bool) -> None:
+    """Of eight layers with a wait behind each, no graph holds most launches."""
+    graph = load(waiting_steps(8, waits))
+    assert IS_CAPTURABLE.holds(graph, np.zeros(0, np.int64)) is is_capturable
+
+
+def test_without_steps_nobody_knows_which_launches_a_graph_would_hold() -> None:
+    events = [event for event in waiting_steps(8, 8) if event["cat"] != "user_annotation"]
+    assert IS_CAPTURABLE.holds(load(events), np.zeros(0, np.int64)) is None
+
+
+def copying(begin: int, count: int) -> list[Json]:
+    """Return copies to the device from pageable memory, one after the other."""
+    events = list[Json]()
+    for at in range(count):
+        number = begin + at + 1
+        start = begin + 100 * at
+        copy = kernel("Memcpy HtoD (Pageable -> Device)", start + 10, 80, number) | {"cat": "gpu_memcpy"}
+        events += [runtime("cudaMemcpyAsync", start, 95, number), copy]
+    return events
+
+
+@pytest.mark.parametrize("is_loop", [True, False])
+def test_memory_is_pinned_for_copies_that_repeat_and_not_for_one_model(*, is_loop: bool) -> None:
+    """Either a model is copied and then used, or a batch is copied before each kernel."""
+    events = list[Json]()
+    for at in range(5):
+        begin = 1000 * at
+        events += copying(begin, 2 * (at == 0) or 1) if is_loop or not at else []
+        events += [launch(begin + 300, 5, begin + 9), kernel(COMPUTE, begin + 310, 100, begin + 9)]
+    claim = remedies(events).get("pageable copies")
+    assert (claim is not None) is is_loop
+    if claim is not None:
+        graph = load(events)
+        rows = graph.select(kind="memory").activities
+        calls = graph.activities.cause[rows]
+        assert claim.figure <= graph.activities.duration[calls].sum() / 1000
+
+
+def test_a_roofline_is_named_only_where_it_answers() -> None:
+    """A kernel without an operator has no work that can be counted."""
+    events = [launch(0, 5, 1), kernel("triton_poi_fused_add", 10, 1000, 1)]
+    graph = load(events)
+    assert HAS_ROOFS.holds(graph, np.zeros(0, np.int64)) is False
+    (claim,) = BOUND.when(Results(graph))
+    assert "htagraph roofline" not in BOUND.advice(claim)

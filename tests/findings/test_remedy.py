@@ -29,7 +29,8 @@ def copying(memory: str) -> list[Json]:
     name = f"Memcpy HtoD ({memory} -> Device)"
     copy = kernel(name, 20, 900, 1) | {"cat": "gpu_memcpy"}
     copy["args"]["bytes"] = 9_000_000
-    return [runtime("cudaMemcpyAsync", 10, 920, 1), copy, launch(940, 5, 2), kernel(COMPUTE, 950, 100, 2)]
+    loader = annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 5)
+    return [loader, runtime("cudaMemcpyAsync", 10, 920, 1), copy, launch(940, 5, 2), kernel(COMPUTE, 950, 100, 2)]
 
 
 def test_copies_from_pageable_memory_are_named_with_their_speed_and_pinned_ones_are_not() -> None:

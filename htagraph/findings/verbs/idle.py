@@ -54,7 +54,7 @@ def idle_sentences(
     waits: pd.DataFrame,
     devices: pd.DataFrame,
     inputs: Sequence[str],
-    then: Callable[[str, str], list[str]],
+    then: Callable[[str], list[str]],
     record: DeviceRecord = DeviceRecord.UNUSED,
 ) -> list[str]:
     """Return why devices waited, how long they were idle, and the change to make.
@@ -63,7 +63,7 @@ def idle_sentences(
         waits: the result of `htagraph.queries.waited_for.waited_for`.
         devices: the result of `htagraph.idle_breakdown` by rank.
         inputs: the words of the command line that choose the job.
-        then: returns the change to make, given the cause and the name of the longest wait.
+        then: returns the change to make, given the cause of the longest wait.
         record: the result of `htagraph.queries.device_record.device_record`.
     """
     if not len(devices) and record.is_lost:
@@ -91,7 +91,7 @@ def idle_sentences(
     if cause.startswith("rank ") or cause == TRANSFER:
         command = command_line("collectives", inputs)
         look = Suggestion("To see which rank waits for which", command)
-    return spoken(answer, of_ranks, _causes(waits), *then(cause, name), look)
+    return spoken(answer, of_ranks, _causes(waits), *then(cause), look)
 
 
 def _of_cause(waits: pd.DataFrame, cause: str) -> pd.DataFrame:

@@ -172,11 +172,11 @@ def _over_devices(waits: pd.DataFrame) -> pd.DataFrame:
     return sums.assign(share_percent=sums["share_percent"] / count).replace("", "-")
 
 
-def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name: str) -> list[str]:
+def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str) -> list[str]:
     """Return the change to make against the main reason of waiting, with its gain and its command.
 
-    A change that names the longest wait comes before the first change of the list. Waits that no change makes shorter
-    have the path of the job.
+    It is the first change of the list, as of every command. Waits that no change makes shorter have the path of the
+    job.
     """
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []
@@ -192,8 +192,7 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str, name:
     from htagraph.findings.verbs.gains import tried
 
     listed = changes_of(Results(graph))
-    about = [change for change in listed.rows if name and change.change and name in change.change.command(inputs)]
-    return tried(next(iter(about), listed.first), inputs)
+    return tried(listed.first, inputs)
 
 
 def _gain_without(graph: DependencyGraph, option: str) -> float:
