@@ -18,6 +18,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
+from htagraph.findings.attention import attention_in
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
@@ -126,22 +127,14 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the softmax between two batched products: attention whose scores are written to memory and read again."""
-    acts = graph.activities
-    product, batched, soft = (
-        naming.names_that(which, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-        for which in (naming.is_product, naming.is_batched_product, naming.is_softmax)
-    )
-    order = np.flatnonzero(product | batched | soft)
-    order = order[np.lexsort((acts.start[order], acts.lane[order]))]
-    first, middle, last = order[:-2], order[1:-1], order[2:]
-    is_one = batched[first] & soft[middle] & batched[last] & (acts.lane[first] == acts.lane[last])
-    rows = middle[is_one]
-    if not len(rows):
-        return
-    text = f"{plural(len(rows), 'time')}, the softmax between two batched products is an operator of its own"
-    glob = naming.exact_glob(graph.names[acts.name[rows[0]]])
-    yield text, (("--scale", f"op={glob}*:0"),), rows
+    """Yield attention whose scores are written to memory and read again by operators of their own."""
+    found = attention_in(graph)
+    if found:
+        listed = _list_of(graph, list(found.names)) if found.names else "a softmax runs"
+        text = (
+            f"Between the two products of attention, {plural(len(found.softmax), 'time')}, {listed} on scores in memory"
+        )
+        yield text, found.changes, found.operators
 
 
 def _messages(graph: DependencyGraph) -> Iterator[_Found]:
@@ -415,9 +408,10 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
     ),
     "attention": _Way(
         _attention,
-        "without the softmax",
-        "attention without a softmax of its own",
+        "without operators on scores",
+        "attention in one operator",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
+        reach=REACH["attention"],
     ),
 }
 """The ways by name."""

@@ -62,12 +62,6 @@ def test_an_optimizer_of_small_kernels_is_named_and_one_that_keeps_the_device_bu
     assert not found(optimizing(90))
 
 
-@pytest.mark.parametrize(("last", "is_one"), [("aten::bmm", True), ("aten::addmm", False)])
-def test_a_softmax_between_batched_products_is_attention(last: str, *, is_one: bool) -> None:
-    names = ("aten::bmm", "aten::div", "aten::_softmax", last)
-    assert ("attention" in found([op(name, 100 * at, 90) for at, name in enumerate(names)])) == is_one
-
-
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
 def test_retries_of_a_real_job_are_those_of_its_file() -> None:
     """Its ranks have 16 calls of cudaFree and 21 of cudaMalloc each, all but few in the first of three steps."""
