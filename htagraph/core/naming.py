@@ -36,8 +36,8 @@ __all__ = [
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
     "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
     "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
-    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_pytorch", "is_on_scores",
-    "is_optimizer", "is_poll",
+    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_old_pytorch", "is_of_pytorch",
+    "is_of_pytorch_2", "is_on_scores", "is_optimizer", "is_poll",
     "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
     "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
     "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
@@ -348,6 +348,15 @@ is_on_scores = _named(
     r"^aten::(_?(safe_)?softmax|(native_)?dropout|mul|div|add|sub|neg|(masked_)?fill|where|bernoulli|clone|contiguous"
     r"|to|type_as|float|half|ones|full|zeros|(ones|full|zeros)_like|tri[ul]|logical_not|[gl][te]|eq)_?$",
     "an operator that scales, masks, normalizes or drops elements, or makes a mask, as attention does with its scores",
+)
+is_of_old_pytorch = _named(
+    r"^aten::(cudnn|miopen|mkldnn|thnn|slow)_conv\w*_backward$"
+    r"|^(Addmm|Mm|Bmm|Mul|Add|View|T|Transpose|CudnnConvolution|NativeBatchNorm|ThnnConv2D)Backward$",
+    "an operator that PyTorch has had another name for since version 1.11",
+)
+is_of_pytorch_2 = _named(
+    r"^aten::_scaled_dot_product_\w*attention|^Torch-Compiled Region|^aten::_fused_(adam|sgd|adagrad)w?_$",
+    "an operator or annotation that came with PyTorch 2",
 )
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",

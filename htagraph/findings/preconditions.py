@@ -16,6 +16,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import MANY
+from htagraph.queries.pytorch_version import Version, has_version
 
 __all__ = [
     "ARE_MANY",
@@ -28,8 +29,9 @@ __all__ = [
     "checks_of",
 ]
 
-_FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
-"""Classes of PyTorch's optimizers with fused=True. Source: torch/optim of PyTorch 2.0 to 2.13."""
+_FUSED_SINCE: Final[dict[str, Version]] = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3), "Adagrad": (2, 4)}
+"""Version of PyTorch since which each class of its optimizers has fused=True. Source: torch/optim of PyTorch 1.13 to
+2.13."""
 _LATELY_FUSED: Final = frozenset({"Adagrad"})
 """Classes with fused=True for devices in recent versions alone. Source: the same."""
 
@@ -69,7 +71,10 @@ def checks_of(preconditions: Iterable[Precondition], graph: DependencyGraph, row
 
 
 def _has_fused_class(graph: DependencyGraph, rows: Ints) -> bool | None:
-    """Return whether the optimizers of some regions have a fused implementation that the job does not use yet."""
+    """Return whether the optimizers of some regions have a fused implementation that the job does not use yet.
+
+    The version of PyTorch counts as far as the recording tells it.
+    """
     acts = graph.activities
     inside = graph.tree.inside(marked(rows, len(acts)))
     is_fused = names_that(is_fused_optimizer, graph.names)[acts.name]
@@ -77,9 +82,12 @@ def _has_fused_class(graph: DependencyGraph, rows: Ints) -> bool | None:
         return False
     names = np.unique(acts.name[rows]).tolist()
     classes = {optimizer_class(graph.names[name]) for name in names}
-    if classes <= _FUSED:
-        return True
-    return None if classes <= _FUSED | _LATELY_FUSED else False
+    if not classes <= set(_FUSED_SINCE):
+        return False
+    known = {has_version(graph, _FUSED_SINCE[each]) for each in classes}
+    if False in known:
+        return False
+    return None if None in known or classes & _LATELY_FUSED else True
 
 
 def _has_graphs(graph: DependencyGraph, _rows: Ints) -> bool | None:
@@ -129,7 +137,7 @@ def _caches_memory(graph: DependencyGraph, _rows: Ints) -> bool:
 
 
 HAS_FUSED_CLASS: Final = Precondition(
-    _has_fused_class, "Adagrad has it for devices in recent versions of PyTorch alone."
+    _has_fused_class, "Adam has it since PyTorch 2.0, SGD since 2.3, Adagrad for devices in recent versions alone."
 )
 """The class of the optimizer has fused=True, and the job does not use it yet."""
 HAS_GRAPHS: Final = Precondition(_has_graphs, "CUDA graphs need a device of CUDA or HIP.")

@@ -16,7 +16,7 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
-from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import KERNELS, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.attention import attention_in
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
@@ -37,6 +37,7 @@ from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.queries.inputs import devices_in
 from htagraph.queries.precision import single_precision_kernels, uses_tf32
+from htagraph.queries.pytorch_version import HAS_TF32_SETTING, has_version
 from htagraph.whatif.options import CHANGES, criteria_text
 from htagraph.whatif.scenario import what_if
 
@@ -102,7 +103,7 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
-    acts, tree = graph.activities, graph.tree
+    acts = graph.activities
     steps = regular_steps(graph, graph.time)[0]
     if gain_steps(graph) <= 1:  # the saving is that of the whole job, not of a regular step
         steps = steps[:0]
@@ -110,20 +111,47 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     for name in np.unique(acts.name[called]).tolist():
         around = called[acts.name[called] == name]
         usual = around[np.isin(acts.step[around], steps)]
-        timed = usual if len(usual) else around
-        inside = tree.inside(marked(timed, len(acts)))
-        works = np.flatnonzero(acts.on_device & (acts.cause >= 0) & inside[acts.cause])
-        ran, lasted = acts.duration[works].sum(), acts.duration[timed].sum()
-        if len(works) < 2 * len(timed) or ran >= MOST * lasted:
+        work = _usual_work(graph, usual if len(usual) else around)
+        if work.kernels < 2 or work.ran_us >= MOST * work.lasted_us:
             continue
-        took, of = (time_text(float(ns) / len(timed) / 1000) for ns in (ran, lasted))
-        launched = plural(round(len(works) / len(timed)), "kernel")
         text = (
-            f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
+            f"{in_short(graph.names[name])} launches {plural(round(work.kernels), 'kernel')} each time, which run "
+            f"{time_text(work.ran_us)} of the {time_text(work.lasted_us)} that it takes"
         )
         region = _inside(graph, name)
         stays = REACH["optimizer"].likely
         yield text, (("--fuse", region), ("--scale", f"{region},kind=host:{stays}")), around
+
+
+class _UsualWork(NamedTuple):
+    """Medians over some regions."""
+
+    kernels: float
+    """How many kernels are launched inside."""
+    ran_us: float
+    """How long these run, together."""
+    lasted_us: float
+    """How long the region takes."""
+
+
+def _usual_work(graph: DependencyGraph, regions: Array) -> _UsualWork:
+    """Return the device work that is launched inside the usual one of some regions.
+
+    The first region of each rank is left out where there are others: it may make states that the others find.
+    """
+    acts = graph.activities
+    regions = regions[np.lexsort((acts.start[regions], acts.rank[regions]))]
+    is_first = np.append(True, np.diff(acts.rank[regions]) != 0)
+    regions = regions if is_first.all() else regions[~is_first]
+    works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    around = graph.tree.nearest(marked(regions, len(acts)), acts.cause[works])
+    works = works[around >= 0]
+    place = pd.Index(regions).get_indexer(around[around >= 0])
+    is_kernel = of_kinds(acts.kind[works], KERNELS)
+    count = np.bincount(place[is_kernel], minlength=len(regions))
+    ran = np.bincount(place, acts.duration[works], minlength=len(regions))
+    lasted = acts.duration[regions]
+    return _UsualWork(float(np.median(count)), float(np.median(ran)) / 1000, float(np.median(lasted)) / 1000)
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
@@ -262,6 +290,8 @@ def _types(results: Results) -> str:
     """Return the types that the recorded devices multiply faster, with a question to devices without a known name."""
     speedups = [tf32_speedup(name) for name in devices_in(results.inputs)]
     tf32 = "TF32: torch.set_float32_matmul_precision('high')"
+    if has_version(results.graph, HAS_TF32_SETTING) is False:
+        return "with float16"
     if None in speedups:
         return f"(float16), or {tf32}, if torch.cuda.get_device_capability() is (8, 0) or more"
     if not any(speedups):
