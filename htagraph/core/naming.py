@@ -32,17 +32,18 @@ __all__ = [
     "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
     "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
-    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin",
-    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_enqueuing",
-    "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
-    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_old_pytorch", "is_of_pytorch",
-    "is_of_pytorch_2", "is_on_scores", "is_optimizer", "is_poll",
-    "is_product", "is_product_label", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing",
-    "is_triton_kernel", "is_tuning", "is_wait", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
-    "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
-    "stable_name", "step_number", "transfer_direction", "without_address",
-]  # fmt: skip
+    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
+    "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_capture_begin", "is_capture_end",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_conversion", "is_copy_to_device",
+    "is_data_loader", "is_enqueuing", "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch",
+    "is_kernel_launch", "is_library_frame", "is_memory_call", "is_memory_label", "is_memset_call", "is_module_frame",
+    "is_of_graphs", "is_of_old_pytorch", "is_of_pytorch", "is_of_pytorch_2", "is_on_scores", "is_optimizer",
+    "is_poll", "is_product", "is_product_label", "is_random", "is_release", "is_softmax", "is_source_frame",
+    "is_taking", "is_timing", "is_triton_kernel", "is_tunable_convolution", "is_tuning", "is_wait", "is_whole_graph",
+    "literal_glob", "matches", "names_like", "names_that", "needs_device", "operator_of_frame", "optimizer_class",
+    "parameter_positions", "short_name", "sibling_names", "stable_name", "step_number", "transfer_direction",
+    "without_address",
+]  # fmt: skip  # fmt: skip
 
 
 def exact_glob(name: str) -> str:
@@ -358,6 +359,16 @@ is_of_pytorch_2 = _named(
     r"^aten::_scaled_dot_product_\w*attention|^Torch-Compiled Region|^aten::_fused_(adam|sgd|adagrad)w?_$",
     "an operator or annotation that came with PyTorch 2",
 )
+is_tunable_convolution = _named(
+    r"^aten::(cudnn|miopen)_convolution(_transpose|_relu|_add_relu)?$",
+    "the operator of a convolution for which a library chooses among kernels",
+)
+is_random = _named(
+    r"^aten::(uniform|normal|random|bernoulli|exponential)_$", "the operator that fills a tensor with random numbers"
+)
+is_conversion = _named(
+    r"^aten::(to|_to_copy|cuda|copy_)$", "the operator that copies a tensor to a device, or to another type"
+)
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
     "an operator or Python frame that waits for a collective",
@@ -378,6 +389,9 @@ is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's
 is_source_frame = _named(
     r"\(\d+\): ", "the Python frame of a function in a source file, as opposed to a built-in one or a module"
 )
+is_library_frame = _named(
+    r"(^|/)(?-i:(torch|site-packages|dist-packages)/|python\d[^/]*/)|^<", "the Python frame of an installed library"
+)
 
 # runtime and driver calls, and kernels
 is_whole_graph = _named(r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded")
@@ -391,6 +405,7 @@ is_of_pytorch = _named(
     r"(^|[^\w])(?-i:at|aten|c10|c10d|torch)(::|\.\w)|(?-i:^triton_[a-z]+_fused)",
     "PyTorch: an operator, a kernel of its library or its compiler, or a frame of its Python code",
 )
+is_copy_to_device = _named(r"^Memcpy HtoD", "a copy from memory of the host to a device")
 is_memset_call = _named(
     r"^(?-i:cuda|hip|cu)\w*Mem[Ss]et", "a runtime or driver call that fills memory; of no bytes, it enqueues nothing"
 )

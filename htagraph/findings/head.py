@@ -112,7 +112,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
     head = _with_reasons(head, reasons[1:])
-    further = [change for change in changes[1:] if not change.is_tuned]
+    further = [change for change in changes[1:] if not (change.is_tuned or change.is_met)]
     next_texts = _next_text(further[0]) if further else []
     head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
     return _longest_that_fits(head, [replace(head, recording=recording)])
@@ -158,13 +158,16 @@ def _advised(sentences: Iterable[Sentence]) -> str:
 
 
 def _next_text(change: ProposedChange) -> list[str]:
-    """Return the first sentence of the advice of the next change, or its name; none for no change.
+    """Return the first sentence of the advice of the next change, or its name, the longest first; none for no change.
 
     The gain is left out: alone, it holds time that the first change takes away, too.
     """
     advice = _SENTENCE_END.split(change.action)[0]
-    title = f"{change.change.title}." if change.change else ""
-    return spoken(advice or title)
+    title = change.change.title if change.change else ""
+    if advice or not title:
+        return spoken(advice)
+    placed = [f"{title}: {change.where}."] if change.where else []
+    return [*placed, f"{title}."]
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

@@ -9,22 +9,32 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, marked
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_fused_optimizer, is_graph_launch, is_of_graphs, names_that, optimizer_class
+from htagraph.core.naming import (
+    is_copy_to_device,
+    is_fused_optimizer,
+    is_graph_launch,
+    is_of_graphs,
+    names_that,
+    optimizer_class,
+)
 from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import spoken
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.arguments import argument_texts
 from htagraph.queries.host_time import MANY
 from htagraph.queries.pytorch_version import Version, has_version
 
 __all__ = [
     "ARE_MANY",
     "CACHES_MEMORY",
+    "GO_TO_DEVICE",
     "HAS_FUSED_CLASS",
     "HAS_GRAPHS",
     "HAS_ROOM",
     "IS_NOT_REPLAYED",
+    "SHAPES_COME_AGAIN",
     "Precondition",
     "checks_of",
 ]
@@ -136,6 +146,21 @@ def _caches_memory(graph: DependencyGraph, _rows: Ints) -> bool:
     return bool(not launches or calls < MOST * launches)
 
 
+def _shapes_come_again(graph: DependencyGraph, rows: Ints) -> bool | None:
+    """Return whether most calls have shapes of inputs that many other calls have; None where none were recorded."""
+    shapes = [text for text in argument_texts(graph, ["Input Dims"], rows)["Input Dims"] if text]
+    return len(shapes) >= MANY * len(set(shapes)) if shapes else None
+
+
+def _go_to_device(graph: DependencyGraph, _rows: Ints) -> bool | None:
+    """Return whether memory of the host is copied to a device; None where no device work was recorded."""
+    acts = graph.activities
+    if not acts.on_device.any():
+        return None
+    copied = np.unique(acts.name[acts.kind == ActivityKind.MEMORY]).tolist()
+    return any(is_copy_to_device(graph.names[name]) for name in copied)
+
+
 HAS_FUSED_CLASS: Final = Precondition(
     _has_fused_class, "Adam has it since PyTorch 2.0, SGD since 2.3, Adagrad for devices in recent versions alone."
 )
@@ -150,3 +175,10 @@ HAS_ROOM: Final = Precondition(_has_room)
 """Memory is not nearly full, so that a job may take more of it."""
 CACHES_MEMORY: Final = Precondition(_caches_memory)
 """Memory that tensors give back is kept by PyTorch's allocator."""
+
+SHAPES_COME_AGAIN: Final = Precondition(
+    _shapes_come_again, "It pays where shapes come again and again; autocast may help more."
+)
+"""Inputs have few shapes, so that trying kernels out pays."""
+GO_TO_DEVICE: Final = Precondition(_go_to_device, "The recording does not say whether they go to the device.")
+"""Tensors of the host are copied to the device."""

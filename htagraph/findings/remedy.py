@@ -16,14 +16,22 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
-from htagraph.core.kinds import KERNELS, OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings.attention import attention_in
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
+from htagraph.findings.operator_ways import convolutions_in, random_numbers_in, usual_work
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
-from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, Precondition, checks_of
+from htagraph.findings.preconditions import (
+    CACHES_MEMORY,
+    GO_TO_DEVICE,
+    HAS_FUSED_CLASS,
+    SHAPES_COME_AGAIN,
+    Precondition,
+    checks_of,
+)
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -111,7 +119,7 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     for name in np.unique(acts.name[called]).tolist():
         around = called[acts.name[called] == name]
         usual = around[np.isin(acts.step[around], steps)]
-        work = _usual_work(graph, usual if len(usual) else around)
+        work = usual_work(graph, usual if len(usual) else around)
         if work.kernels < 2 or work.ran_us >= MOST * work.lasted_us:
             continue
         text = (
@@ -123,37 +131,6 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         yield text, (("--fuse", region), ("--scale", f"{region},kind=host:{stays}")), around
 
 
-class _UsualWork(NamedTuple):
-    """Medians over some regions."""
-
-    kernels: float
-    """How many kernels are launched inside."""
-    ran_us: float
-    """How long these run, together."""
-    lasted_us: float
-    """How long the region takes."""
-
-
-def _usual_work(graph: DependencyGraph, regions: Array) -> _UsualWork:
-    """Return the device work that is launched inside the usual one of some regions.
-
-    The first region of each rank is left out where there are others: it may make states that the others find.
-    """
-    acts = graph.activities
-    regions = regions[np.lexsort((acts.start[regions], acts.rank[regions]))]
-    is_first = np.append(True, np.diff(acts.rank[regions]) != 0)
-    regions = regions if is_first.all() else regions[~is_first]
-    works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
-    around = graph.tree.nearest(marked(regions, len(acts)), acts.cause[works])
-    works = works[around >= 0]
-    place = pd.Index(regions).get_indexer(around[around >= 0])
-    is_kernel = of_kinds(acts.kind[works], KERNELS)
-    count = np.bincount(place[is_kernel], minlength=len(regions))
-    ran = np.bincount(place, acts.duration[works], minlength=len(regions))
-    lasted = acts.duration[regions]
-    return _UsualWork(float(np.median(count)), float(np.median(ran)) / 1000, float(np.median(lasted)) / 1000)
-
-
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield attention whose scores are written to memory and read again by operators of their own."""
     found = attention_in(graph)
@@ -163,6 +140,32 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
             f"Between the two products of attention, {plural(len(found.softmax), 'time')}, {listed} on scores in memory"
         )
         yield text, found.changes, found.operators
+
+
+def _convolutions(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield convolutions for which a library could choose among kernels."""
+    found = convolutions_in(graph)
+    if found:
+        ran_us = usual_work(graph, found.rows).ran_us or float(graph.activities.duration[found.rows].mean()) / 1000
+        text = (
+            f"{_list_of(graph, _names(graph, found.rows))} {plural(len(found.rows), 'time')}, {time_text(ran_us)} each"
+        )
+        stays = REACH["convolutions"].likely
+        yield text, tuple(("--scale", f"{each}:{stays}") for each in found.criteria), found.rows
+
+
+def _random_numbers(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield random numbers that the host makes before they are copied."""
+    found = random_numbers_in(graph)
+    if found:
+        listed = _list_of(graph, _names(graph, found.rows))
+        text = f"{listed} on the host {plural(len(found.rows), 'time')}, and a copy or conversion follows"
+        yield text, tuple(("--scale", f"{each}:0") for each in found.criteria), found.rows
+
+
+def _names(graph: DependencyGraph, rows: Array) -> list[int]:
+    """Return the names of activities, indices into `graph.names`."""
+    return np.unique(graph.activities.name[rows]).tolist()
 
 
 def _messages(graph: DependencyGraph) -> Iterator[_Found]:
@@ -364,7 +367,7 @@ class _Way(NamedTuple):
 
 RemedyKind: TypeAlias = Literal[
     "pageable copies", "allocator", "optimizer", "single precision", "below the roof", "pointwise", "messages", "calls",
-    "loops", "compiling", "attention",
+    "loops", "compiling", "attention", "convolutions", "random numbers",
 ]  # fmt: skip
 """The names of the ways."""
 _KINDS: Final[dict[RemedyKind, _Way]] = {
@@ -442,6 +445,22 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "attention in one operator",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
         reach=REACH["attention"],
+    ),
+    "convolutions": _Way(
+        _convolutions,
+        "with kernels in two thirds of the time",
+        "faster kernels of convolutions",
+        "Let the library try its kernels (torch.backends.cudnn.benchmark = True), with tensors in channels_last.",
+        (SHAPES_COME_AGAIN,),
+        REACH["convolutions"],
+    ),
+    "random numbers": _Way(
+        _random_numbers,
+        "made on the device",
+        "random numbers from the device",
+        "Make random numbers where they are used: torch.rand(..., device='cuda'), with the type that is needed.",
+        (GO_TO_DEVICE,),
+        REACH["random numbers"],
     ),
 }
 """The ways by name."""
