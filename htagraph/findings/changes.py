@@ -11,12 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Ints
 from htagraph.core.errors import check_type
-from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
@@ -35,15 +32,11 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import Damage
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.weights import initial
 
-__all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "ranked"]
+__all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "placed", "ranked"]
 
 _NO_WAY = "Begin with the code where most can be gained"
 """The advice where no way is known."""
-_MOST_PLACES = 2
-"""How many rows say where their code runs. Chosen: the head of a summary tells two changes. Doubled, two more searches
-of the tree of a large job show nothing."""
 _AS_PEERS = "As fast as its peers"
 """The change of a rank that the advice names."""
 TABLE: Final = Table(
@@ -82,8 +75,6 @@ class ProposedChange:
     """The change that can be predicted; None where no prediction exists."""
     is_tuned: bool = False
     """Whether it is of kernels that no setting makes faster: a vendor's, in low precision."""
-    is_met: bool = False
-    """Whether the first change takes most of the time away that this one would, as far as that was looked up."""
     where: str = ""
     """How often the code runs, and in what, where no way is known; empty for what is not looked up."""
 
@@ -227,40 +218,10 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
         code.append(_measured(results, row) if row.is_known else row)
     rows = [_measured(results, row) if exact or not place else row for place, row in enumerate(ranked(said, code))]
     named = [row for place, row in enumerate(rows) if not place or row.gain is None or row.gain.percent >= MIN_PERCENT]
-    return ProposedChanges(tuple(_with_places(results, _with_meeting(results, named))))
+    return ProposedChanges((*(placed(results, row) for row in named[:1]), *named[1:]))
 
 
-def _with_meeting(results: Results, rows: Sequence[ProposedChange]) -> list[ProposedChange]:
-    """Return rows that say whether the first change takes their time away, up to one of which it does not."""
-    if not rows or not rows[0].options:
-        return list(rows)
-    taken = _taken(results, rows[0].options)
-    said = [rows[0]]
-    for row in rows[1:]:
-        own = _taken(results, row.options) if row.options else None
-        if taken is None or own is None or np.minimum(own, taken).sum() <= MOST * own.sum():
-            break
-        said.append(replace(row, is_met=True))
-    return [*said, *rows[len(said) :]]
-
-
-def _taken(results: Results, options: Sequence[str]) -> Ints | None:
-    """Return the time that a change takes off each edge and vertex, ns; None for one that makes another graph."""
-    before = initial(results.warm_graph)
-    state = scenario_of(results.warm_graph, options).state
-    if state.graph is not before.graph:
-        return None
-    less = np.concatenate((before.lag - state.lag, before.gap - state.gap))
-    return np.maximum(less, 0)
-
-
-def _with_places(results: Results, rows: Sequence[ProposedChange]) -> list[ProposedChange]:
-    """Return rows of which the first few, beside those that the first change contains, say where their code runs."""
-    read = [row for row in rows if not row.is_met][:_MOST_PLACES]
-    return [_placed(results, row) if row in read else row for row in rows]
-
-
-def _placed(results: Results, row: ProposedChange) -> ProposedChange:
+def placed(results: Results, row: ProposedChange) -> ProposedChange:
     """Return a row that says where its code runs, if no way is known to make the code faster."""
     return row if row.action else replace(row, where=whereabouts(results, row.options))
 

@@ -14,6 +14,7 @@ from htagraph.findings.bound import BOUND
 from htagraph.findings.changes import ProposedChange
 from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.next_change import NextChange
 from htagraph.findings.phrases import spoken
 from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.verdict import Sentence, stated
@@ -88,7 +89,12 @@ class Head:
         return [line for line in lines if line.sentence]
 
 
-def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recording: str) -> Head:
+def head_of(
+    claims: Sequence[Claim],
+    changes: Sequence[ProposedChange],
+    recording: str,
+    next_change: NextChange | None = None,
+) -> Head:
     """Return the head of a summary.
 
     The first change and the recording always have their place. A reason, a gap of the recording, another reason, the
@@ -98,6 +104,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
         claims: the claims of the job, in the order of reading.
         changes: the list of changes, the first thing to do first.
         recording: the extent of the recording, as a sentence.
+        next_change: the change to make after the first one.
 
     Example:
         >>> head_of([], [], "1 rank, 3.39 s.").lines
@@ -112,8 +119,7 @@ def head_of(claims: Sequence[Claim], changes: Sequence[ProposedChange], recordin
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
     head = _with_reasons(head, reasons[1:])
-    further = [change for change in changes[1:] if not (change.is_tuned or change.is_met)]
-    next_texts = _next_text(further[0]) if further else []
+    next_texts = _next_texts(next_change) if next_change else []
     head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
     return _longest_that_fits(head, [replace(head, recording=recording)])
 
@@ -157,17 +163,15 @@ def _advised(sentences: Iterable[Sentence]) -> str:
     return ""
 
 
-def _next_text(change: ProposedChange) -> list[str]:
-    """Return the first sentence of the advice of the next change, or its name, the longest first; none for no change.
-
-    The gain is left out: alone, it holds time that the first change takes away, too.
-    """
+def _next_texts(following: NextChange) -> list[str]:
+    """Return texts of the next change, the longest first: with the place of its code and what it adds, and without."""
+    change = following.row
     advice = _SENTENCE_END.split(change.action)[0]
     title = change.change.title if change.change else ""
-    if advice or not title:
-        return spoken(advice)
-    placed = [f"{title}: {change.where}."] if change.where else []
-    return [*placed, f"{title}."]
+    action = advice or (f"{title}." if title else "")
+    placed = f"{title}: {change.where}." if change.where and not advice else ""
+    with_gain = [f"{text} {following.gain}" for text in spoken(placed, action) if following.gain]
+    return spoken(*with_gain, action)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

@@ -28,7 +28,7 @@ from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
 from htagraph.whatif.together import COUNTS_ONCE, Best, Offer, Savings, best_sets, outcome_of, savings_of
 
-__all__ = ["CURVE", "TABLE", "BestChanges", "offers_of", "plan", "plan_of"]
+__all__ = ["CURVE", "TABLE", "BestChanges", "offer_of", "offers_of", "plan", "plan_of"]
 
 _MOST_CHANGES = 16
 """How many changes a plan is chosen among at most, those that save most alone, and so the largest budget. Chosen: all
@@ -240,7 +240,7 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     proposed = proposed[:1] if budget == 1 else proposed  # what to do first
     head = proposed[0].gain if proposed else None
     is_whole = steps > 1 and head is not None and head.scope == "job"
-    savings = savings_of(graph, [_offer(row) for row in proposed], is_whole=is_whole)
+    savings = savings_of(graph, [offer_of(row) for row in proposed], is_whole=is_whole)
     steps = 1 if is_whole else steps
     job_ns = 1000 * head.makespan_us / max(steps, 1) if head else results.makespan_ns / max(steps, 1)
     known = {row.options for row in proposed if row.is_known}
@@ -302,7 +302,7 @@ def _meeting(savings: Savings, chosen: tuple[int, ...]) -> tuple[str, ...]:
 
 def offers_of(results: Results) -> list[Offer]:
     """Return the changes that may be in a plan, the first thing to do first."""
-    return [_offer(row) for row in _proposed(results)]
+    return [offer_of(row) for row in _proposed(results)]
 
 
 def _proposed(results: Results) -> list[ProposedChange]:
@@ -317,7 +317,7 @@ def _proposed(results: Results) -> list[ProposedChange]:
     return rows[:_MOST_CHANGES]
 
 
-def _offer(row: ProposedChange) -> Offer:
+def offer_of(row: ProposedChange) -> Offer:
     """Return a change for sets of changes."""
     return _offer_of(row.change.name if row.change else row.about, row.options)
 

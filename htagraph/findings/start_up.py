@@ -65,7 +65,7 @@ def start_up_note(graph: DependencyGraph, command: str, *, has_times: bool = Tru
     Args:
         graph: the job.
         command: the command.
-        has_times: whether the report has any times of which start-up may be a part.
+        has_times: whether the report has times, which may hold start-up.
     """
     text = start_up_text(graph)
     if not text or command not in NOTES:

@@ -21,6 +21,7 @@ from htagraph.findings.finding import Claim
 from htagraph.findings.head import Head, head_of
 from htagraph.findings.incomplete import is_judged
 from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
+from htagraph.findings.next_change import NextChange, next_change_of
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.uneven_steps import step_text, usual_step_text
@@ -84,6 +85,7 @@ class Summary:
         device_use: how busy devices are, as a part of a sentence; empty without device work.
         graph: The job.
         changes: The list of changes, the first thing to do first; see `htagraph.changes`.
+        next_change: The change to make after the first one; None for none that adds a gain worth naming.
     """
 
     inputs: pd.DataFrame
@@ -97,6 +99,7 @@ class Summary:
     device_use: str = ""
     graph: DependencyGraph | None = None
     changes: ProposedChanges = field(default_factory=ProposedChanges)
+    next_change: NextChange | None = None
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -122,7 +125,7 @@ class Summary:
     @cached_property
     def head(self) -> Head:
         """The head: the first change, the recording, the reasons, the next change and the unknown."""
-        head = head_of(self.claims, self.changes.rows, self.at_a_glance())
+        head = head_of(self.claims, self.changes.rows, self.at_a_glance(), self.next_change)
         if self.graph is None:
             return head
         traces = list(self.graph.traces.values())
@@ -289,11 +292,12 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     if not is_judged(graph):
         tables |= {name: tables[name].head(0) for name in _JUDGEMENTS}
     claims = claims_of(results)
+    changes = changes_of(results, claims)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
         results.inputs, tables, issues_of(graph), said_for(graph.traces.values(), sentences(claims)), window_us(graph),
         tuple(claims), step_us, step_text(graph), device_use(results), graph,
-        changes_of(results, claims),
+        changes, next_change_of(results, changes),
     )  # fmt: skip
 
 

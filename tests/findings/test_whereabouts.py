@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from htagraph.findings.changes import changes_of
+from htagraph.findings.head import head_of
+from htagraph.findings.next_change import next_change_of
 from htagraph.findings.results import Results
 from htagraph.findings.whereabouts import whereabouts
 from tests.strategies import Json, annotation, complete, kernel, launch, load, op, step
@@ -47,13 +49,19 @@ def test_changes_of_other_kinds_have_no_place() -> None:
     assert not whereabouts(results, (*_HALF, *_HALF))
 
 
-def test_what_to_do_first_says_where_and_what_the_first_change_takes_away_is_not_next() -> None:
-    events: list[Json] = []
+def test_what_to_do_first_and_next_say_where() -> None:
+    events = []
     for number in range(1, 9):
-        events += [op("aten::mm", 10 * number, 8), launch(10 * number + 1, 2, number)]
-        events += [launch(10 * number + 4, 2, 100 + number)]
-        events += [kernel("long_kernel", 2000 * number, 1000, number)]
-        events += [kernel("short_kernel", 2000 * number + 1000, 1000, 100 + number)]
-    rows = changes_of(Results(load(events))).rows
-    assert rows[0].text.startswith("Begin with the code where most can be gained: it runs 8 times. Half the time of ")
-    assert all(row.is_met for row in rows[1:])
+        begin = 1000 * number
+        events += [op("aten::linear", begin, 600), op("aten::mm", begin + 5, 590), op("aten::sort", begin + 700, 200)]
+    results = Results(load(events))
+    found = changes_of(results)
+    assert found.first is not None
+    assert found.first.text.startswith(
+        "Begin with the code where most can be gained: it runs 8 times, mostly in aten::linear. Half the time of "
+    )
+    following = next_change_of(results, found)
+    assert following is not None
+    assert following.row.where == "it runs 8 times"
+    head = head_of([], found.rows, "1 rank.", following)
+    assert head.then.startswith("Half the time of operator aten::sort: it runs 8 times. This adds ")

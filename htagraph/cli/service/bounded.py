@@ -129,8 +129,8 @@ def _windowed(envelope: _Json, window: Window, shown_rows: dict[str, int], lette
 
 def _clean_rows(rows: list[_Json], window: Window, count: int, letters: int) -> list[_Json]:
     limits = dict.fromkeys(_SENTENCES, _letters_of_sentences(letters))
-    part = rows[window.offset : window.offset + count]
-    return [{name: _clean(row[name], limits.get(name, letters)) for name in row} for row in part]
+    shown_rows = rows[window.offset : window.offset + count]
+    return [{name: _clean(row[name], limits.get(name, letters)) for name in row} for row in shown_rows]
 
 
 def _letters_of_sentences(letters: int) -> int:

@@ -141,7 +141,12 @@ def _on_patterns(
 
 
 def _communication_share(graph: DependencyGraph, roots: Ints) -> float:
-    """Return the share of communication in the device time that occurrences launched, 0 to 1."""
+    """Return the share of communication in the device time that occurrences launched, 0 to 1.
+
+    Args:
+        graph: the job.
+        roots: the occurrences, as indices into the activities.
+    """
     acts = graph.activities
     work, _ = work_below(graph, graph.tree.parent, roots)
     duration_ns = acts.duration[work]
