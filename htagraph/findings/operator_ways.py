@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from htagraph.core import naming
 from htagraph.core.arrays import Ints, marked
@@ -61,7 +60,9 @@ def usual_work(graph: DependencyGraph, regions: Ints) -> UsualWork:
     works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     around = graph.tree.nearest(marked(regions, len(acts)), acts.cause[works])
     works = works[around >= 0]
-    place = pd.Index(regions).get_indexer(around[around >= 0])
+    number = np.zeros(len(acts), np.int64)
+    number[regions] = np.arange(len(regions))
+    place = number[around[around >= 0]]
     is_kernel = of_kinds(acts.kind[works], KERNELS)
     count = np.bincount(place[is_kernel], minlength=len(regions))
     ran = np.bincount(place, acts.duration[works], minlength=len(regions))

@@ -80,7 +80,7 @@ class BestChanges:
     left_out_us: tuple[float, ...]
     """What each of these saves alone, in the unit of `saved_us`."""
     unknown_us: float
-    """What a job with all changes still gains without the time without any event, for which no change is known, in the
+    """The further gain beside all changes if there were no time without any event, for which no change is known, in the
     unit of `saved_us`; 0 where Python was recorded."""
     outcome: Outcome
     """The prediction with all changes."""
@@ -93,7 +93,7 @@ class BestChanges:
     budget: int = 0
     """How many changes the plan may have."""
     meeting: tuple[str, ...] = ()
-    """Changes that were not chosen and that mostly shorten time which the plan shortens, or exclude a part of it."""
+    """Changes outside of the plan that mostly shorten time which the plan shortens, or exclude a part of it."""
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
@@ -165,10 +165,11 @@ class BestChanges:
         return f"Changes with a known way come first. Of the {self.among} compared, no other one adds more."
 
     def _meeting(self) -> list[str]:
-        """Return which changes were compared by what they shorten beside the plan alone."""
+        """Return the changes that were compared only by the time that they shorten beside the plan."""
         if not self.meeting:
             return []
-        more = [plural(len(self.meeting) - SHORT_LIST, "more change")] if len(self.meeting) > SHORT_LIST else []
+        further = len(self.meeting) - SHORT_LIST
+        more = [plural(further, "more change")] if further > 0 else []
         names = and_list([*self.meeting[:SHORT_LIST], *more])
         they = "they mostly shorten" if len(self.meeting) > 1 else "it mostly shortens"
         return [f"Not compared, as {they} the same time once more: {names}."]
@@ -280,14 +281,16 @@ def _unknown_us(results: Results, chosen: Sequence[Offer], planned: Outcome, *, 
         return 0.0
     offers = [_offer_of("time without any event", ("--scale", f"{target}:0")) for target in targets]
     outcome = outcome_of(results.warm_graph, [*chosen, *offers])
-    saved = [each.saved_ns / 1000 if is_whole else usual_us(each) for each in (outcome, planned)]
-    further_us = saved[0] - saved[1]
+    if is_whole:
+        further_us = (outcome.saved_ns - planned.saved_ns) / 1000
+    else:
+        further_us = usual_us(outcome) - usual_us(planned)
     is_small = 100_000 * further_us < MIN_PERCENT * results.makespan_ns
     return 0.0 if is_small else further_us
 
 
 def _meeting(savings: Savings, chosen: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the names of changes that add less than half of what they save alone to those chosen, or cannot."""
+    """Return the names of changes that add less than half of their gain alone to the chosen set, or cannot."""
     names = []
     saved = savings.of(tuple(sorted(chosen)))
     for number, offer in enumerate(savings.changes):

@@ -7,16 +7,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from htagraph.core import naming
 from htagraph.core.arrays import Ints, marked
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import (
-    is_copy_to_device,
-    is_fused_optimizer,
-    is_graph_launch,
-    is_of_graphs,
-    names_that,
-    optimizer_class,
-)
 from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import spoken
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -87,17 +80,17 @@ def _has_fused_class(graph: DependencyGraph, rows: Ints) -> bool | None:
     """
     acts = graph.activities
     inside = graph.tree.inside(marked(rows, len(acts)))
-    is_fused = names_that(is_fused_optimizer, graph.names)[acts.name]
+    is_fused = naming.names_that(naming.is_fused_optimizer, graph.names)[acts.name]
     if (inside & is_fused).any():
         return False
     names = np.unique(acts.name[rows]).tolist()
-    classes = {optimizer_class(graph.names[name]) for name in names}
+    classes = {naming.optimizer_class(graph.names[name]) for name in names}
     if not classes <= set(_FUSED_SINCE):
         return False
-    known = {has_version(graph, _FUSED_SINCE[each]) for each in classes}
-    if False in known:
+    answers = {has_version(graph, _FUSED_SINCE[class_name]) for class_name in classes}
+    if False in answers:
         return False
-    return None if None in known or classes & _LATELY_FUSED else True
+    return None if None in answers or classes & _LATELY_FUSED else True
 
 
 def _has_graphs(graph: DependencyGraph, _rows: Ints) -> bool | None:
@@ -106,14 +99,14 @@ def _has_graphs(graph: DependencyGraph, _rows: Ints) -> bool | None:
     names = np.unique(acts.name[acts.kind == ActivityKind.LAUNCH]).tolist()
     if not names:
         return None
-    return any(is_of_graphs(graph.names[name]) for name in names)
+    return any(naming.is_of_graphs(graph.names[name]) for name in names)
 
 
 def _is_not_replayed(graph: DependencyGraph, rows: Ints) -> bool:
     """Return whether graphs replay no more than half of some device work already."""
     acts = graph.activities
     cause = acts.cause[rows]
-    is_replay = names_that(is_graph_launch, graph.names)[acts.name[cause]] & (cause >= 0)
+    is_replay = naming.names_that(naming.is_graph_launch, graph.names)[acts.name[cause]] & (cause >= 0)
     return bool(is_replay.sum() <= MOST * len(rows))
 
 
@@ -158,7 +151,7 @@ def _go_to_device(graph: DependencyGraph, _rows: Ints) -> bool | None:
     if not acts.on_device.any():
         return None
     copied = np.unique(acts.name[acts.kind == ActivityKind.MEMORY]).tolist()
-    return any(is_copy_to_device(graph.names[name]) for name in copied)
+    return any(naming.is_copy_to_device(graph.names[name]) for name in copied)
 
 
 HAS_FUSED_CLASS: Final = Precondition(

@@ -18,20 +18,14 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
+from htagraph.findings import preconditions
 from htagraph.findings.attention import attention_in
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.operator_ways import convolutions_in, random_numbers_in, usual_work
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
-from htagraph.findings.preconditions import (
-    CACHES_MEMORY,
-    GO_TO_DEVICE,
-    HAS_FUSED_CLASS,
-    SHAPES_COME_AGAIN,
-    Precondition,
-    checks_of,
-)
+from htagraph.findings.preconditions import Precondition, checks_of
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -122,10 +116,8 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         work = usual_work(graph, usual if len(usual) else around)
         if work.kernels < 2 or work.ran_us >= MOST * work.lasted_us:
             continue
-        text = (
-            f"{in_short(graph.names[name])} launches {plural(round(work.kernels), 'kernel')} each time, which run "
-            f"{time_text(work.ran_us)} of the {time_text(work.lasted_us)} that it takes"
-        )
+        launches = f"{in_short(graph.names[name])} launches {plural(round(work.kernels), 'kernel')} each time"
+        text = f"{launches}, which run {time_text(work.ran_us)} of the {time_text(work.lasted_us)} that it takes"
         region = _inside(graph, name)
         stays = REACH["optimizer"].likely
         yield text, (("--fuse", region), ("--scale", f"{region},kind=host:{stays}")), around
@@ -133,34 +125,34 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield attention whose scores are written to memory and read again by operators of their own."""
-    found = attention_in(graph)
-    if found:
-        listed = _list_of(graph, list(found.names)) if found.names else "a softmax runs"
-        text = (
-            f"Between the two products of attention, {plural(len(found.softmax), 'time')}, {listed} on scores in memory"
-        )
-        yield text, found.changes, found.operators
+    attention = attention_in(graph)
+    if attention:
+        listed = _list_of(graph, list(attention.names)) if attention.names else "a softmax runs"
+        often = plural(len(attention.softmax), "time")
+        text = f"Between the two products of attention, {often}, {listed} on scores in memory"
+        yield text, attention.changes, attention.operators
 
 
 def _convolutions(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield convolutions for which a library could choose among kernels."""
-    found = convolutions_in(graph)
-    if found:
-        ran_us = usual_work(graph, found.rows).ran_us or float(graph.activities.duration[found.rows].mean()) / 1000
-        text = (
-            f"{_list_of(graph, _names(graph, found.rows))} {plural(len(found.rows), 'time')}, {time_text(ran_us)} each"
+    convolutions = convolutions_in(graph)
+    if convolutions:
+        ran_us = (
+            usual_work(graph, convolutions.rows).ran_us
+            or float(graph.activities.duration[convolutions.rows].mean()) / 1000
         )
+        text = f"{_list_of(graph, _names(graph, convolutions.rows))} {plural(len(convolutions.rows), 'time')}, {time_text(ran_us)} each"
         stays = REACH["convolutions"].likely
-        yield text, tuple(("--scale", f"{each}:{stays}") for each in found.criteria), found.rows
+        yield text, tuple(("--scale", f"{criteria}:{stays}") for criteria in convolutions.criteria), convolutions.rows
 
 
 def _random_numbers(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield random numbers that the host makes before they are copied."""
-    found = random_numbers_in(graph)
-    if found:
-        listed = _list_of(graph, _names(graph, found.rows))
-        text = f"{listed} on the host {plural(len(found.rows), 'time')}, and a copy or conversion follows"
-        yield text, tuple(("--scale", f"{each}:0") for each in found.criteria), found.rows
+    numbers = random_numbers_in(graph)
+    if numbers:
+        listed = _list_of(graph, _names(graph, numbers.rows))
+        text = f"{listed} on the host {plural(len(numbers.rows), 'time')}, and a copy or conversion follows"
+        yield text, tuple(("--scale", f"{criteria}:0") for criteria in numbers.criteria), numbers.rows
 
 
 def _names(graph: DependencyGraph, rows: Array) -> list[int]:
@@ -382,14 +374,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "without these calls of the allocator",
         "an allocator without these calls",
         "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-        (CACHES_MEMORY,),
+        (preconditions.CACHES_MEMORY,),
     ),
     "optimizer": _Way(
         _optimizer,
         "as one kernel with a quarter of the host time",
         "the optimizer as one kernel",
         "Make the optimizer with fused=True.",
-        (HAS_FUSED_CLASS,),
+        (preconditions.HAS_FUSED_CLASS,),
         REACH["optimizer"],
     ),
     "single precision": _Way(
@@ -451,7 +443,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "with kernels in two thirds of the time",
         "faster kernels of convolutions",
         "Let the library try its kernels (torch.backends.cudnn.benchmark = True), with tensors in channels_last.",
-        (SHAPES_COME_AGAIN,),
+        (preconditions.SHAPES_COME_AGAIN,),
         REACH["convolutions"],
     ),
     "random numbers": _Way(
@@ -459,7 +451,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "made on the device",
         "random numbers from the device",
         "Make random numbers where they are used: torch.rand(..., device='cuda'), with the type that is needed.",
-        (GO_TO_DEVICE,),
+        (preconditions.GO_TO_DEVICE,),
         REACH["random numbers"],
     ),
 }

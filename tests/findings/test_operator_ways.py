@@ -16,7 +16,8 @@ def convolving(count: int, *, sizes: int = 1, name: str = "aten::cudnn_convoluti
     events: list[Json] = []
     for number in range(1, count + 1):
         size = 8 * (1 + number % sizes)
-        call = op(name, 30 * number, 20, **{"Input Dims": [[size, 3, 224, 224]]})
+        call = op(name, 30 * number, 20)
+        call["args"] |= {"Input Dims": [[size, 3, 224, 224]]}
         events += [call, launch(30 * number + 5, 5, number)]
         events += [kernel("cudnn::implicit_gemm", 1000 * number, 1000, number)]
     return events
