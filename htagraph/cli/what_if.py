@@ -99,7 +99,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
         from htagraph.output.export.perfetto import to_perfetto
 
         written = to_perfetto(outcomes[-1], perfetto, counters=counters)
-    show(what_if_report(outcomes, texts, top=top), form, output, paths)
+    show(what_if_report(outcomes, texts, changes, top=top), form, output, paths)
     if written is not None:
         typer.echo(str(written), err=True)
 

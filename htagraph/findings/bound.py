@@ -353,7 +353,9 @@ def _why(claim: BoundClaim) -> str:
     kernel = claim.first_kernel
     largest = f"; the largest kernel is {in_short(kernel.name)}" if kernel else ""
     start = "Bound"
-    if claim.is_started:
+    if claim.usual:
+        start = "In the usual steps, bound"
+    elif claim.is_started:
         start = "Apart from start-up, bound"
     elif claim.late and not claim.has_several_ranks:
         start = "Apart from earlier work, bound"

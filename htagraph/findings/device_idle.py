@@ -244,7 +244,7 @@ def device_use(results: Results) -> str:
     at_most = "at most " if upper_bounds(results.graph).any() else ""
     text = f"{who} busy {at_most}{share_text(100 * (1 - table['idle_us'].sum() / window))}"
     if results.usual:
-        return text
+        return f"{text} of these steps"
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
     if len(results.graph.start_up):
         text += " apart from start-up"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, getdoc, signature
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, NamedTuple, ParamSpec, Protocol, overload
 
 from htagraph.core.errors import nearest_words
 from htagraph.whatif import changes
@@ -30,6 +30,10 @@ __all__ = [
 P = ParamSpec("P")
 
 
+MEANINGS: Final = {"scale_network": "transfers take {factor:g} times as long"}
+"""Meanings of changes whose numbers can be taken for the opposite, by the name of the change."""
+
+
 class Change(NamedTuple):
     """One change of a scenario, as asked for."""
 
@@ -42,6 +46,19 @@ class Change(NamedTuple):
         """Return the scenario with this change added."""
         changed: Scenario = getattr(scenario, self.method)(**self.options)
         return changed
+
+    def shown(self, asked: str) -> str:
+        """Return the text that asked for this change, with its meaning where the number may be taken for the opposite.
+
+        Args:
+            asked: the option and its value.
+
+        Example:
+            >>> Changes.network.read("2x").shown("--network 2x")
+            '--network 2x (transfers take 0.5 times as long)'
+        """
+        meaning = MEANINGS.get(self.method, "")
+        return f"{asked} ({meaning.format(**self.options)})" if meaning else asked
 
 
 class ChangeMethod(Protocol[P]):
@@ -141,14 +158,14 @@ def _selection(text: str) -> dict[str, Any]:
 
 
 _TIMES = re.compile(r"(\d+\.?\d*)\s*[x×]")
-"""How many times as fast a network is: 2x."""
+"""How many times as fast something is: 2x."""
 
 
 def _scale(text: str) -> dict[str, Any]:
     which, factor = _split(text, "FACTOR")
     if which.endswith(":"):  # the colons are those of a name
         raise _refused(text, f" has no factor: write {text}:0.5 for half the time")
-    return {"factor": _number(factor, "a factor such as 0.5"), **criteria(which)}
+    return {"factor": _factor(factor, "a factor such as 0.5, or 2x for twice as fast"), **criteria(which)}
 
 
 def _set(text: str) -> dict[str, Any]:
@@ -156,14 +173,19 @@ def _set(text: str) -> dict[str, Any]:
     return {"ns": duration_ns(duration), **criteria(which)}
 
 
+def _factor(text: str, what: str) -> float:
+    """Return how many times as long something takes: 2 is twice as long, 2x is twice as fast."""
+    faster = _TIMES.fullmatch(text.strip())
+    if faster and float(faster[1]):
+        return 1 / float(faster[1])
+    return _number(text, what)
+
+
 def _network_factor(text: str) -> dict[str, Any]:
-    return {"factor": _number(text, "a factor such as 0.5 or latency=10us,bandwidth=100GB/s")}
+    return {"factor": _factor(text, "a factor such as 0.5, 2x for twice as fast, or latency=10us,bandwidth=100GB/s")}
 
 
 def _network(text: str) -> Change:
-    faster = _TIMES.fullmatch(text.strip())
-    if faster and float(faster[1]):
-        return Change("scale_network", {"factor": 1 / float(faster[1])})
     if "=" not in text:
         return Change("scale_network", _network_factor(text))
     options: dict[str, Any] = {}
@@ -256,21 +278,21 @@ class Changes:
     """The changes that a scenario takes, in the order of their options in the help."""
 
     scale = ChangeForm(lambda: changes.scale.scale, "CRITERIA:FACTOR",
-        "Selected work takes FACTOR times as long.", _scale)  # fmt: skip
+        "Selected work takes FACTOR times as long (2x: is twice as fast).", _scale)  # fmt: skip
     set_duration = ChangeForm(lambda: changes.set_duration.set_duration, "CRITERIA:DURATION",
         "Each selected activity takes DURATION, such as 12us.", _set, option="set")  # fmt: skip
     set = ChangeForm(lambda: changes.set_duration.set_duration, reader=_set)
     remove = ChangeForm(lambda: changes.remove.remove, "CRITERIA",
         "Selected work and its launches are left out.", _selection)  # fmt: skip
     network = ChangeForm(lambda: changes.network.network, "FACTOR|NETWORK",
-        "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
+        "Transfers take FACTOR times as long (2x: are twice as fast), or as long as on this NETWORK, such as "
         "latency=10us,bandwidth=100GB/s; waits are replayed.",
         _network)  # fmt: skip
     device = ChangeForm(lambda: changes.device.device, "NAME[,recorded=NAME]",
         "Kernels run on another device, such as 'H100 SXM'; the host and the network stay.", _device)  # fmt: skip
     host_factor = ChangeForm(lambda: changes.host_factor.host_factor, "FACTOR",
         "Host work takes FACTOR times as long, such as on another device's host.",
-        lambda text: {"factor": _number(text, "a factor such as 0.8")})  # fmt: skip
+        lambda text: {"factor": _factor(text, "a factor such as 0.8, or 2x for twice as fast")})  # fmt: skip
     scale_network = ChangeForm(lambda: changes.scale_network.scale_network, reader=_network_factor)
     fix_straggler = ChangeForm(lambda: changes.fix_straggler.fix_straggler, "auto|RANK",
         "The rank's own work is as fast as the same work on other ranks.",

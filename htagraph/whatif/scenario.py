@@ -16,7 +16,7 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import assumed
-from htagraph.whatif.options import Changes
+from htagraph.whatif.options import MEANINGS, Changes
 from htagraph.whatif.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -63,10 +63,6 @@ def what_if(graph: DependencyGraph, *, also: DependencyGraph | Iterable[Dependen
     return Scenario(graph, replace(initial(graph), also=recordings))
 
 
-_MEANINGS = {"scale_network": ": transfers take {factor:g} times as long"}
-"""Meanings of changes whose numbers can be taken for the opposite, by the name of the change."""
-
-
 @dataclass(frozen=True, eq=False)
 class Scenario(Changes):
     """Changes to a job, applied left to right. A scenario is immutable: every method returns a new one.
@@ -106,7 +102,7 @@ class Scenario(Changes):
 
     def _after(self, change: str, state: State, options: dict[str, Any]) -> Scenario:
         given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)
-        means = _MEANINGS[change].format(**options) if change in _MEANINGS else ""
+        means = f": {MEANINGS[change].format(**options)}" if change in MEANINGS else ""
         return Scenario(self.graph, state, (*self.changes, f"{change}({given}){means}"))
 
 

@@ -234,9 +234,11 @@ def _kernels(asked: _Asked, by: str = "name") -> _Envelope:
 def _what_if(asked: _Asked, changes: list[str]) -> _Envelope:
     """Return how fast the job would be after changes, with a 90 % interval, by replaying the dependencies."""
     scenarios = [what_if(asked.graph())]
-    for change in [read_change(text) for text in changes]:
+    given = [read_change(text) for text in changes]
+    for change in given:
         scenarios.append(change.apply(scenarios[-1]))
-    return what_if_report([scenario.run() for scenario in scenarios], changes, top=asked.window.asked).to_dict()
+    outcomes = [scenario.run() for scenario in scenarios]
+    return what_if_report(outcomes, changes, given, top=asked.window.asked).to_dict()
 
 
 def _capacity(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import pandas as pd
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
 from htagraph.findings.change import per_step, saved_us
-from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING
-from htagraph.findings.phrases import cause_words, plural, share_text, size_text, spoken, time_text
+from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING, SHORT_LIST
+from htagraph.findings.phrases import and_list, cause_words, plural, share_text, shortened, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.path_segments import Bound
@@ -23,16 +24,25 @@ if TYPE_CHECKING:
 __all__ = ["capacity_sentences", "sentences", "sweep_sentences", "tells_saving"]
 
 
+_MOST_LETTERS = 80
+"""Letters of a change in a sentence. Chosen: a line of a terminal. Doubled, the answer stands behind its question."""
 _NEARLY_NOTHING_LEFT = 100.0
 """Times as fast from which no ratio is told; chosen: less than 1 % of the time remains, which is mostly what no replay
 knows. Doubled, ratios of 150 are told."""
 
 
-def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
-    """Return the predicted time of the job, how sure that is, and the bound then; bounds are those of verdicts."""
+def sentences(after: Outcome, before: Bound, now: Bound, *, texts: Sequence[str] = ()) -> list[str]:
+    """Return the predicted time of the job, how sure that is, and the bound then.
+
+    Args:
+        after: the prediction.
+        before: the bound as recorded, as in verdicts.
+        now: the bound as predicted.
+        texts: the changes in words, as asked for.
+    """
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
     return spoken(
-        _gain(after),
+        _gain(after, _subject(texts)),
         _saved(after),
         _throughput(after),
         f"With noise, half of the runs take less than {time_text(low / 1000)}, and 99 % less than "
@@ -50,24 +60,32 @@ def _is_known(after: Outcome, before: Bound, now: Bound) -> bool:
     return Part.PEERS not in lacks and not (is_host and Part.HOST in lacks)
 
 
-def _gain(after: Outcome) -> str:
+def _subject(texts: Sequence[str]) -> str:
+    """Return the changed job, as the begin of a sentence."""
+    if not texts:
+        return "The job"
+    listed = [shortened(text, _MOST_LETTERS) for text in texts]
+    return f"With {and_list(listed)}, the job" if len(texts) <= SHORT_LIST else "With these changes, the job"
+
+
+def _gain(after: Outcome, subject: str) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < ROUNDING:
         was = "" if new == old else f", not {old}"
         is_same = after.makespan_ns == after.baseline_ns or after.state.scaled[0] != 1  # a note says why
         why = "" if is_same else ": hardly anything waits for what was changed"
-        return f"The job would take as long as before ({new}{was}){why}."
+        return f"{subject} would take as long as before ({new}{was}){why}."
     if not after.makespan_ns:
-        return f"The job would take no time instead of {old}: nothing that takes time is left."
+        return f"{subject} would take no time instead of {old}: nothing that takes time is left."
     if after.speedup > _NEARLY_NOTHING_LEFT:
-        return f"The job would take {new} instead of {old}: nearly no time."
+        return f"{subject} would take {new} instead of {old}: nearly no time."
     job_ratio = _times(after.speedup)
     step, step_ratio = _of_steps(after)
     with_step = f", {step}" if step and step_ratio == job_ratio else ""
     apart = f"; {step}: {step_ratio}" if step and not with_step else ""
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     interval = f" (90 % interval of the speedup: {low} to {high})" if low != high and not tells_saving(after) else ""
-    return f"The job would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
+    return f"{subject} would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
 
 
 def _saved(after: Outcome) -> str:

@@ -57,9 +57,19 @@ _BOUNDS = Table(
         "prediction", "changes", "step_times", "bounds", "sweep", "bounds_category", "bounds_rank", "bounds_kernel",
     ),
 )  # fmt: skip
-def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
-    """Return the report on changes."""
+def what_if_report(
+    outcomes: Sequence[Outcome], texts: Sequence[str], changes: Sequence[Change] = (), *, top: int = 5
+) -> Report:
+    """Return the report on changes.
+
+    Args:
+        outcomes: the prediction before all changes, and after each.
+        texts: the changes as asked for.
+        changes: the same changes, where the answer is to say their meaning.
+        top: how many rows of each table are shown.
+    """
     after = outcomes[-1]
+    words = [change.shown(text) for change, text in zip(changes, texts, strict=False)] or texts
     paths = critical_path(after.baseline), after.critical_path()
     bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
     tables = {
@@ -80,7 +90,10 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
     if len(texts) == 1:
         del brief["changes"]
     notes = list(after.notes)
-    sentences = [*findings.sentences(after, *map(_bound_by_gain, paths)), *(f"Note: {note}" for note in notes)]
+    sentences = [
+        *findings.sentences(after, *map(_bound_by_gain, paths), texts=words),
+        *(f"Note: {note}" for note in notes),
+    ]
     sentences[:0] = unmatched_sentences(after.baseline)
     return report_on(
         after.baseline,
@@ -89,6 +102,7 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
         sentences,
         figures={"notes": notes},
         brief=brief,
+        titles={"step_times": "Step times, each from the end of the step before, the first from its start"},
         plot=after.plot,
         rests_on=_HOST if after.changes_unrecorded_host else frozenset(),
     )
@@ -123,13 +137,19 @@ def _prediction(after: Outcome) -> pd.DataFrame:
 
 
 def by_step(times: pd.DataFrame) -> pd.DataFrame:
-    """Return each step's time of `Outcome.step_times` from the first rank's start to the last rank's end."""
+    """Return the time of each step of `Outcome.step_times` over all ranks, from the end of the step before to its own.
+
+    The first step counts from its start. So the times add up to those of all steps, also where steps overlap.
+    """
     ends = times.groupby("step", as_index=False).agg(
-        start=("start_us", "min"), end=("end_us", "max"), new_start=("predicted_start_us", "min"),
+        start=("start_us", "min"),
+        end=("end_us", "max"),
+        new_start=("predicted_start_us", "min"),
         new_end=("predicted_end_us", "max"),
-    )  # fmt: skip
+    )
     table = ends[["step"]].copy()
-    table["recorded_us"], table["predicted_us"] = ends["end"] - ends["start"], ends["new_end"] - ends["new_start"]
+    table["recorded_us"] = ends["end"].diff().fillna(ends["end"] - ends["start"])
+    table["predicted_us"] = ends["new_end"].diff().fillna(ends["new_end"] - ends["new_start"])
     table["speedup"] = table["recorded_us"] / table["predicted_us"]
     return table
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from htagraph.output.reports.changes import sweep_report
+import htagraph as hg
+from htagraph.output.reports.changes import by_step, sweep_report
 from htagraph.whatif.options import CHANGES, read_sweep
 from tests.reach import DATA, REPOSITORY, graph_of
 
@@ -40,3 +41,22 @@ def test_the_shortest_step_is_that_of_the_table() -> None:
 @pytest.mark.parametrize("text", ["network", "network=2..1", "size=1..2"])
 def test_what_is_no_sweep_is_wrong_usage(text: str, run: Any) -> None:
     assert run("what-if", DEMO, "--sweep", text).code == 2
+
+
+def test_times_of_steps_add_up_to_the_time_of_all_steps_also_where_steps_overlap() -> None:
+    after = hg.what_if(graph_of(DATA / "demo")).fix_straggler(rank="auto").remove_sync(op="aten::item").run()
+    times = after.step_times()
+    table = by_step(times)
+    for end, start, column in (
+        ("end_us", "start_us", "recorded_us"),
+        ("predicted_end_us", "predicted_start_us", "predicted_us"),
+    ):
+        assert table[column].sum() == pytest.approx(times[end].max() - times[start].min())
+    assert (table["speedup"] > 1).all()
+
+
+def test_twice_as_fast_and_twice_as_long_are_opposites_for_every_factor() -> None:
+    for option in ("network", "host-factor"):
+        assert CHANGES[option].read("2x").options["factor"] == 0.5
+        assert CHANGES[option].read("2").options["factor"] == 2.0
+    assert CHANGES["scale"].read("op=aten::mm:2x").options == {"factor": 0.5, "op": "aten::mm"}
