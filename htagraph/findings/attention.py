@@ -27,7 +27,7 @@ class Attention(NamedTuple):
     operators: Ints
     """All operators on scores, each the outermost one; operators that run backward for them are not listed."""
     names: tuple[int, ...]
-    """The names of these, indices into `DependencyGraph.names`; what takes most time comes first."""
+    """The names of these, indices into `DependencyGraph.names`; the name with the most time comes first."""
     changes: tuple[tuple[str, str], ...]
     """The options of ``htagraph what-if``, with their values, that take this time away."""
 
@@ -94,9 +94,9 @@ def _on_scores(graph: DependencyGraph, cores: _Cores) -> Mask:
         of_lane = acts.lane[cores.first] == lane
         begin = acts.end[cores.first[of_lane]]
         end = acts.start[second[of_lane]]
-        own = rows[acts.lane[rows] == lane]
-        place = np.searchsorted(begin, acts.start[own], "right") - 1
-        chosen[own[(place >= 0) & (acts.end[own] <= end[place])]] = True
+        rows_of_lane = rows[acts.lane[rows] == lane]
+        place = np.searchsorted(begin, acts.start[rows_of_lane], "right") - 1
+        chosen[rows_of_lane[(place >= 0) & (acts.end[rows_of_lane] <= end[place])]] = True
     return chosen
 
 
@@ -126,15 +126,15 @@ def _changes(graph: DependencyGraph, names: list[int], covered: Mask, time: Ints
     """
     for name in names:
         glob = naming.exact_glob(graph.names[name])
-        own = _of(graph, name)
-        yield from _change(criteria_text({"op": glob}), own, covered, time)
-        backward = backward_of(graph, own)
+        inside = _of(graph, name)
+        yield from _change(criteria_text({"op": glob}), inside, covered, time)
+        backward = backward_of(graph, inside)
         yield from _change(criteria_text({"backward_of": glob}), backward, covered, time)
 
 
 def _change(which: str, rows: Mask, covered: Mask, time: Ints) -> Iterator[tuple[str, str]]:
     """Yield the change that takes away the covered part of the time of some rows, if that is most of it."""
     whole = time[rows].sum()
-    part = time[rows & covered].sum() / whole if whole else 0.0
-    if part > MOST:
-        yield "--scale", f"{which}:{round(1 - part, 4):g}"
+    share = time[rows & covered].sum() / whole if whole else 0.0
+    if share > MOST:
+        yield "--scale", f"{which}:{round(1 - share, 4):g}"

@@ -41,7 +41,7 @@ class UsualWork(NamedTuple):
 def usual_work(graph: DependencyGraph, regions: Ints) -> UsualWork:
     """Return the device work that is launched inside the usual one of some regions.
 
-    The first region of each rank is left out where there are others: it may make states that the others find.
+    The first region of each rank is left out where more follow: it may make states that later regions find.
 
     Args:
         graph: the job.

@@ -281,10 +281,8 @@ def _unknown_us(results: Results, chosen: Sequence[Offer], planned: Outcome, *, 
         return 0.0
     offers = [_offer_of("time without any event", ("--scale", f"{target}:0")) for target in targets]
     outcome = outcome_of(results.warm_graph, [*chosen, *offers])
-    if is_whole:
-        further_us = (outcome.saved_ns - planned.saved_ns) / 1000
-    else:
-        further_us = usual_us(outcome) - usual_us(planned)
+    of_job_us = (outcome.saved_ns - planned.saved_ns) / 1000
+    further_us = of_job_us if is_whole else usual_us(outcome) - usual_us(planned)
     is_small = 100_000 * further_us < MIN_PERCENT * results.makespan_ns
     return 0.0 if is_small else further_us
 

@@ -137,11 +137,11 @@ def _convolutions(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield convolutions for which a library could choose among kernels."""
     convolutions = convolutions_in(graph)
     if convolutions:
-        ran_us = (
-            usual_work(graph, convolutions.rows).ran_us
-            or float(graph.activities.duration[convolutions.rows].mean()) / 1000
-        )
-        text = f"{_list_of(graph, _names(graph, convolutions.rows))} {plural(len(convolutions.rows), 'time')}, {time_text(ran_us)} each"
+        rows = convolutions.rows
+        on_host_us = float(graph.activities.duration[rows].mean()) / 1000
+        ran_us = usual_work(graph, rows).ran_us or on_host_us
+        listed = _list_of(graph, _names(graph, rows))
+        text = f"{listed} {plural(len(rows), 'time')}, {time_text(ran_us)} each"
         stays = REACH["convolutions"].likely
         yield text, tuple(("--scale", f"{criteria}:{stays}") for criteria in convolutions.criteria), convolutions.rows
 
