@@ -66,6 +66,8 @@ __all__ = [
     "is_compiled_region",
     "is_compiling",
     "is_condition",
+    "is_conversion",
+    "is_copy_to_device",
     "is_data_loader",
     "is_device_wait",
     "is_dispatch",
@@ -75,22 +77,28 @@ __all__ = [
     "is_gradient_ready",
     "is_graph_launch",
     "is_kernel_launch",
+    "is_library_frame",
     "is_memory_call",
     "is_memory_label",
     "is_memset_call",
     "is_module_frame",
     "is_of_graphs",
+    "is_of_old_pytorch",
     "is_of_pytorch",
+    "is_of_pytorch_2",
+    "is_on_scores",
     "is_optimizer",
     "is_poll",
     "is_product",
     "is_product_label",
+    "is_random",
     "is_release",
     "is_softmax",
     "is_source_frame",
     "is_taking",
     "is_timing",
     "is_triton_kernel",
+    "is_tunable_convolution",
     "is_tuning",
     "is_wait",
     "is_warm_up",
@@ -427,6 +435,30 @@ needs_device = _named(
 is_native = _named(r"^(aten|c10d|prim)::|Backward\d+$", "an operator of PyTorch itself, which runs no Python")
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_device_wait = _named(r"^event_wait$", "a device's record of how long a stream of it waited for an event")
+is_on_scores = _named(
+    r"^aten::(_?(safe_)?softmax|(native_)?dropout|mul|div|add|sub|neg|(masked_)?fill|where|bernoulli|clone|contiguous"
+    r"|to|type_as|float|half|ones|full|zeros|(ones|full|zeros)_like|tri[ul]|logical_not|[gl][te]|eq)_?$",
+    "an operator that scales, masks, normalizes or drops elements, or makes a mask, as attention does with its scores",
+)
+is_of_old_pytorch = _named(
+    r"^aten::(cudnn|miopen|mkldnn|thnn|slow)_conv\w*_backward$"
+    r"|^(Addmm|Mm|Bmm|Mul|Add|View|T|Transpose|CudnnConvolution|NativeBatchNorm|ThnnConv2D)Backward$",
+    "an operator that PyTorch has had another name for since version 1.11",
+)
+is_of_pytorch_2 = _named(
+    r"^aten::_scaled_dot_product_\w*attention|^Torch-Compiled Region|^aten::_fused_(adam|sgd|adagrad)w?_$",
+    "an operator or annotation that came with PyTorch 2",
+)
+is_tunable_convolution = _named(
+    r"^aten::(cudnn|miopen)_convolution(_transpose|_relu|_add_relu)?$",
+    "the operator of a convolution for which a library chooses among kernels",
+)
+is_random = _named(
+    r"^aten::(uniform|normal|random|bernoulli|exponential)_$", "the operator that fills a tensor with random numbers"
+)
+is_conversion = _named(
+    r"^aten::(to|_to_copy|cuda|copy_)$", "the operator that copies a tensor to a device, or to another type"
+)
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
     "an operator or Python frame that waits for a collective",
@@ -447,6 +479,9 @@ is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's
 is_source_frame = _named(
     r"\(\d+\): ", "the Python frame of a function in a source file, as opposed to a built-in one or a module"
 )
+is_library_frame = _named(
+    r"(^|/)(?-i:(torch|site-packages|dist-packages)/|python\d[^/]*/)|^<", "the Python frame of an installed library"
+)
 
 # runtime and driver calls, and kernels
 is_whole_graph = _named(r"^(?-i:CUDA graph\b)", "a whole CUDA graph on a stream, whose kernels were not recorded")
@@ -460,6 +495,7 @@ is_of_pytorch = _named(
     r"(^|[^\w])(?-i:at|aten|c10|c10d|torch)(::|\.\w)|(?-i:^triton_[a-z]+_fused)",
     "PyTorch: an operator, a kernel of its library or its compiler, or a frame of its Python code",
 )
+is_copy_to_device = _named(r"^Memcpy HtoD", "a copy from memory of the host to a device")
 is_memset_call = _named(
     r"^(?-i:cuda|hip|cu)\w*Mem[Ss]et", "a runtime or driver call that fills memory; of no bytes, it enqueues nothing"
 )

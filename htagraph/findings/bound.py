@@ -497,22 +497,27 @@ def _advice(claim: BoundClaim) -> str:
     if claim.about == "outside":
         return f"Make what {claim.source or 'the job'} waits for faster, or run more of them."
     if claim.about == "computation":
-        kernel = claim.first_kernel
-        path = "this rest" if _path(claim) != "the critical path" else "the path"
-        if kernel and kernel.is_tuned:
-            less = f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already."
-            roof = "See how near its peaks the device is (htagraph roofline)."
-            return Advice(less, roof) if claim.has_roofs else less
-        near = ", and how near its peaks (htagraph roofline)" if claim.has_roofs else ""
-        look = f"See what takes the device's time (htagraph kernels){near}."
-        if kernel:
-            return Advice(f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}.", look)
-        return look
+        return _advice_on_computation(claim)
     advice = "" if claim.is_beside else _ADVICE.get(claim.about, "")
     is_of_transfers = claim.about == "communication" and advice
     if is_of_transfers and claim.gain and claim.overlap_us is not None:
         advice = Advice(*spoken(advice, _overlapped(claim.gain, claim.overlap_us)))
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
+
+
+def _advice_on_computation(claim: BoundClaim) -> str:
+    """Return where to begin where computation bounds the job."""
+    kernel = claim.first_kernel
+    path = "this rest" if _path(claim) != "the critical path" else "the path"
+    if kernel and kernel.is_tuned:
+        less = f"Give {in_short(kernel.name)} less work, or larger sizes: it multiplies in low precision already."
+        roof = "See how near its peaks the device is (htagraph roofline)."
+        return Advice(less, roof) if claim.has_roofs else less
+    near = ", and how near its peaks (htagraph roofline)" if claim.has_roofs else ""
+    look = f"See what takes the device's time (htagraph kernels){near}."
+    if kernel:
+        return Advice(f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}.", look)
+    return look
 
 
 def _overlapped(gain: Gain, overlap_us: float) -> str:

@@ -30,14 +30,15 @@ from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.verdict import Sentence, claims_of, stated
+from htagraph.findings.whereabouts import whereabouts
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import Damage
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "ranked"]
+__all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "placed", "ranked"]
 
-_NO_WAY = "Begin with the code where most can be gained."
+_NO_WAY = "Begin with the code where most can be gained"
 """The advice where no way is known."""
 _FIRST_PLACES: Final = 3
 """Places of faster code whose order is known in every list. Chosen: a head has the first change and the next one that
@@ -84,6 +85,8 @@ class ProposedChange:
     """The change that can be predicted; None where no prediction exists."""
     is_tuned: bool = False
     """Whether it is of kernels that no setting makes faster: a vendor's, in low precision."""
+    where: str = ""
+    """How often the code runs, and in what, where no way is known; empty for what is not looked up."""
 
     @property
     def is_known(self) -> bool:
@@ -107,7 +110,7 @@ class ProposedChange:
         """The advice and the gain, in words."""
         if self.change:
             return f"{self.expected}."
-        action = self.action or _NO_WAY
+        action = self._action
         is_recording = self.finding in (START_UP.name, BOUND.name)
         if self.gain is None or is_recording:  # another recording makes no job faster
             return action
@@ -119,7 +122,13 @@ class ProposedChange:
         if self.change is None:
             return ""
         subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
-        return f"{self.action or _NO_WAY} {subject}: {brief_gain(self.change.gain)}"
+        return f"{self._action} {subject}: {brief_gain(self.change.gain)}"
+
+    @property
+    def _action(self) -> str:
+        """The advice to a person; where no way is known, the place of the code."""
+        place = f": {self.where}" if self.where else ""
+        return self.action or f"{_NO_WAY}{place}."
 
     def with_command(self, inputs: Iterable[str]) -> str:
         """Return the change as the first thing to do, with the command that predicts the gain, if one does."""
@@ -244,7 +253,12 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
     listed = ranked(said, code)
     rows = [_measured(results, row) if exact or not place else row for place, row in enumerate(listed)]
     named = [row for place, row in enumerate(rows) if not place or row.gain is None or row.gain.percent >= MIN_PERCENT]
-    return ProposedChanges(tuple(named))
+    return ProposedChanges((*(placed(results, row) for row in named[:1]), *named[1:]))
+
+
+def placed(results: Results, row: ProposedChange) -> ProposedChange:
+    """Return a row that says where its code runs, if no way is known to make the code faster."""
+    return row if row.action else replace(row, where=whereabouts(results, row.options))
 
 
 def _measured_first(results: Results, code: Sequence[ProposedChange], places: int) -> list[ProposedChange]:

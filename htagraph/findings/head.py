@@ -175,13 +175,14 @@ def _advised(sentences: Iterable[Sentence]) -> str:
 
 
 def _next_texts(following: NextChange) -> list[str]:
-    """Return the first sentence of the advice of the next change, or its name, with the time that it adds and without."""
+    """Return texts of the next change, the longest first: with the place of its code and what it adds, and without."""
     change = following.row
     advice = change.action.first if isinstance(change.action, Advice) else change.action
-    title = f"{change.change.title}." if change.change else ""
-    action = advice or title
-    with_gain = f"{action} {following.gain}" if action and following.gain else ""
-    return spoken(with_gain, action)
+    title = change.change.title if change.change else ""
+    action = advice or (f"{title}." if title else "")
+    placed = f"{title}: {change.where}." if change.where and not advice else ""
+    with_gain = [f"{text} {following.gain}" for text in spoken(placed, action) if following.gain]
+    return spoken(*with_gain, action)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from htagraph.findings.change import brief_gain
-from htagraph.findings.changes import ProposedChange, ProposedChanges
+from htagraph.findings.changes import ProposedChange, ProposedChanges, placed
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
@@ -59,10 +59,10 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         return None
     if first.change is None:
         gain = further[0].gain
-        return NextChange(further[0], f"{brief_gain(gain)}." if gain else "")
+        return NextChange(placed(results, further[0]), f"{brief_gain(gain)}." if gain else "")
     predicted = [row for row in further if row.change and row.gain]
     if not predicted:
-        return NextChange(further[0], "")
+        return NextChange(placed(results, further[0]), "")
     least_us = MIN_PERCENT / 100 * results.makespan_ns / max(results.steps, 1) / 1000
     candidates = _added(results, first, predicted[:_MOST])
     added = [candidate for candidate in candidates if candidate.adds_us >= least_us]
@@ -70,7 +70,7 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         return None
     best = max(added, key=lambda candidate: candidate.rank)
     unit = " per step" if results.steps > 1 else ""
-    return NextChange(best.row, f"This adds {time_text(best.adds_us)}{unit}.", best.adds_us)
+    return NextChange(placed(results, best.row), f"This adds {time_text(best.adds_us)}{unit}.", best.adds_us)
 
 
 def _added(results: Results, first: ProposedChange, rows: Sequence[ProposedChange]) -> Iterator[_Added]:

@@ -12,10 +12,12 @@ import pandas as pd
 
 from htagraph.core.errors import check_type
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
-from htagraph.findings.change import interval_us, per_step, saved_us, steps_of
+from htagraph.findings.change import interval_us, per_step, saved_us, steps_of, usual_us
 from htagraph.findings.changes import ProposedChange, changes_of
 from htagraph.findings.gain import is_unknown, rows_that_gain
+from htagraph.findings.limits import MIN_PERCENT, SHORT_LIST
 from htagraph.findings.phrases import Suggestion, and_list, command_line, plural, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -79,7 +81,8 @@ class BestChanges:
     left_out_us: tuple[float, ...]
     """What each of these saves alone, in the unit of `saved_us`."""
     unknown_us: float
-    """Time without any event, for which no change is known, in the unit of `saved_us`; 0 where Python was recorded."""
+    """The further gain beside all changes if there were no time without any event, for which no change is known, in the
+    unit of `saved_us`; 0 where Python was recorded."""
     outcome: Outcome
     """The prediction with all changes."""
     options: tuple[str, ...]
@@ -88,6 +91,10 @@ class BestChanges:
     """How many of these have a known way; faster code is put beside such changes, never in their place."""
     proposed: tuple[ProposedChange, ...] = ()
     """The changes as they stand in `htagraph.changes`, the first thing to do first."""
+    budget: int = 0
+    """How many changes the plan may have."""
+    meeting: tuple[str, ...] = ()
+    """Changes outside of the plan that mostly shorten time which the plan shortens, or exclude a part of it."""
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
@@ -131,6 +138,7 @@ class BestChanges:
             lines.append(f"Among the {self.among} compared, this is {self.how}.")
         elif self.among > len(rows):
             lines.append(self._beyond(count if together else "change", verb))
+        lines += self._meeting()
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             reason = "some of them free time that another change hid"
@@ -149,13 +157,23 @@ class BestChanges:
         """Return that the plan is the best one, among changes with a known way, and then among others."""
         if not 0 < self.among_known < self.among:
             return f"No other {count} of the {self.among} compared {verb} more."
-        if all(row.is_known for row in self.proposed):
+        if all(row.is_known for row in self.proposed) and len(self.proposed) >= self.budget:
             with_way = f"{self.among_known} for which a way is known"
             left_out = "code that would have to be faster was not compared with them"
             if len(self.proposed) == self.among_known:
                 return f"These are all {with_way}; {left_out}."
             return f"No other {count} of the {with_way} {verb} more; {left_out}."
         return f"Changes with a known way come first. Of the {self.among} compared, no other one adds more."
+
+    def _meeting(self) -> list[str]:
+        """Return the changes that were compared only by the time that they shorten beside the plan."""
+        if not self.meeting:
+            return []
+        further = len(self.meeting) - SHORT_LIST
+        more = [plural(further, "more change")] if further > 0 else []
+        names = and_list([*self.meeting[:SHORT_LIST], *more])
+        they = "they mostly shorten" if len(self.meeting) > 1 else "it mostly shortens"
+        return [f"Not compared, as {they} the same time once more: {names}."]
 
     def _without_change(self) -> list[str]:
         """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
@@ -169,7 +187,8 @@ class BestChanges:
             time = f"{time_text(self.unknown_us)}{' per step' * self.per_step}"
             modules = setting_for(self.outcome.baseline.traces.values(), "modules")
             how = f": record with {modules} to see it" if modules else ""
-            lines.append(f"No change is known for {time} without any event{how}.")
+            no_change = "No further change is known" if len(self.changes) else "No change is known"
+            lines.append(f"{no_change} for {time} without any event{how}.")
         return lines
 
 
@@ -243,18 +262,46 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     return BestChanges(
         changed, _curve(savings, found, job_ns), saved, (max(low, 0.0), high), steps > 1, has_start_up,
         _how(found[-1]) if found else "optimal", len(savings.changes),
-        savings.left_out, tuple(alone[name] for name in savings.left_out), per_step(_unknown_us(results), steps),
+        savings.left_out, tuple(alone[name] for name in savings.left_out),
+        per_step(_unknown_us(results, chosen, outcome, is_whole=is_whole), steps),
         outcome, tuple(word for offer in chosen for word in offer.options),
         len(first),
         tuple(row for row in proposed if row.options in {offer.options for offer in chosen}),
+        int(budget),
+        _meeting(savings, found[-1].changes) if found else (),
     )  # fmt: skip
 
 
-def _unknown_us(results: Results) -> float:
-    """Return how much time without any event gains, µs; 0 where Python was recorded or nothing is unknown."""
+def _unknown_us(results: Results, chosen: Sequence[Offer], planned: Outcome, *, is_whole: bool) -> float:
+    """Return how much more time is saved without the time without any event, beside the changes of a plan, µs.
+
+    It is 0 where Python was recorded or nothing is unknown, and where the rest is too short to be named.
+    """
     kind = results.graph.activities.kind
     rows = [] if (kind == ActivityKind.PYTHON).any() else rows_that_gain(results)
-    return sum(float(row["gain_us"]) for row in rows if is_unknown(results, str(row["name"])))
+    targets = [str(row["target"]) for row in rows if is_unknown(results, str(row["name"]))]
+    if not targets:
+        return 0.0
+    offers = [_offer_of("time without any event", ("--scale", f"{target}:0")) for target in targets]
+    outcome = outcome_of(results.warm_graph, [*chosen, *offers])
+    of_job_us = (outcome.saved_ns - planned.saved_ns) / 1000
+    further_us = of_job_us if is_whole else usual_us(outcome) - usual_us(planned)
+    is_small = 100_000 * further_us < MIN_PERCENT * results.makespan_ns
+    return 0.0 if is_small else further_us
+
+
+def _meeting(savings: Savings, chosen: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of changes that add less than half of their gain alone to the chosen set, or cannot."""
+    names = []
+    saved = savings.of(tuple(sorted(chosen)))
+    for number, offer in enumerate(savings.changes):
+        if number in chosen:
+            continue
+        together = tuple(sorted((*chosen, number)))
+        adds = savings.of(together) - saved if savings.may_be(together) else 0.0
+        if adds < MOST * savings.of((number,)):
+            names.append(offer.name)
+    return tuple(names)
 
 
 def _unsure_us(proposed: Sequence[ProposedChange], changed: pd.DataFrame) -> float:
@@ -287,12 +334,17 @@ def _proposed(results: Results) -> list[ProposedChange]:
 
 def offer_of(row: ProposedChange) -> Offer:
     """Return a change for sets of changes."""
-    steps = steps_of(row.options)
+    return _offer_of(row.change.name if row.change else row.about, row.options)
+
+
+def _offer_of(name: str, options: tuple[str, ...]) -> Offer:
+    """Return the change that options of the command line describe, for sets of changes."""
+    steps = steps_of(options)
 
     def apply(scenario: Scenario) -> Scenario:
         return reduce(lambda so_far, step: CHANGES[step[0]].read(step[1]).apply(so_far), steps, scenario)
 
-    return Offer(row.change.name if row.change else row.about, row.options, apply)
+    return Offer(name, options, apply)
 
 
 def _changes(savings: Savings, which: tuple[int, ...]) -> pd.DataFrame:

@@ -8,27 +8,23 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from htagraph.analyses.roofline import roofline
+from htagraph.core import naming
 from htagraph.core.arrays import Ints, marked
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import (
-    is_data_loader,
-    is_fused_optimizer,
-    is_graph_launch,
-    is_of_graphs,
-    names_that,
-    optimizer_class,
-)
 from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import spoken
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.arguments import argument_texts
 from htagraph.queries.fetched_values import use_of
 from htagraph.queries.host_time import MANY, calls_that_wait
+from htagraph.queries.pytorch_version import Version, has_version
 
 __all__ = [
     "ARE_MANY",
     "CACHES_MEMORY",
+    "GO_TO_DEVICE",
     "HAS_FUSED_CLASS",
     "HAS_GRAPHS",
     "HAS_ROOFS",
@@ -37,12 +33,14 @@ __all__ = [
     "IS_NOT_REPLAYED",
     "IS_NOT_USED_AT_ONCE",
     "IS_REPEATED",
+    "SHAPES_COME_AGAIN",
     "Precondition",
     "checks_of",
 ]
 
-_FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
-"""Classes of PyTorch's optimizers with fused=True. Source: torch/optim of PyTorch 2.0 to 2.13."""
+_FUSED_SINCE: Final[dict[str, Version]] = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3), "Adagrad": (2, 4)}
+"""Version of PyTorch since which each class of its optimizers has fused=True. Source: torch/optim of PyTorch 1.13 to
+2.13."""
 _LATELY_FUSED: Final = frozenset({"Adagrad"})
 """Classes with fused=True for devices in recent versions alone. Source: the same."""
 
@@ -82,17 +80,23 @@ def checks_of(preconditions: Iterable[Precondition], graph: DependencyGraph, row
 
 
 def _has_fused_class(graph: DependencyGraph, rows: Ints) -> bool | None:
-    """Return whether the optimizers of some regions have a fused implementation that the job does not use yet."""
+    """Return whether the optimizers of some regions have a fused implementation that the job does not use yet.
+
+    The version of PyTorch counts as far as the recording tells it.
+    """
     acts = graph.activities
     inside = graph.tree.inside(marked(rows, len(acts)))
-    is_fused = names_that(is_fused_optimizer, graph.names)[acts.name]
+    is_fused = naming.names_that(naming.is_fused_optimizer, graph.names)[acts.name]
     if (inside & is_fused).any():
         return False
     names = np.unique(acts.name[rows]).tolist()
-    classes = {optimizer_class(graph.names[name]) for name in names}
-    if classes <= _FUSED:
-        return True
-    return None if classes <= _FUSED | _LATELY_FUSED else False
+    classes = {naming.optimizer_class(graph.names[name]) for name in names}
+    if not classes <= set(_FUSED_SINCE):
+        return False
+    answers = {has_version(graph, _FUSED_SINCE[class_name]) for class_name in classes}
+    if False in answers:
+        return False
+    return None if None in answers or classes & _LATELY_FUSED else True
 
 
 def _has_graphs(graph: DependencyGraph, _rows: Ints) -> bool | None:
@@ -101,14 +105,14 @@ def _has_graphs(graph: DependencyGraph, _rows: Ints) -> bool | None:
     names = np.unique(acts.name[acts.kind == ActivityKind.LAUNCH]).tolist()
     if not names:
         return None
-    return any(is_of_graphs(graph.names[name]) for name in names)
+    return any(naming.is_of_graphs(graph.names[name]) for name in names)
 
 
 def _is_not_replayed(graph: DependencyGraph, rows: Ints) -> bool:
     """Return whether graphs replay no more than half of some device work already."""
     acts = graph.activities
     cause = acts.cause[rows]
-    is_replay = names_that(is_graph_launch, graph.names)[acts.name[cause]] & (cause >= 0)
+    is_replay = naming.names_that(naming.is_graph_launch, graph.names)[acts.name[cause]] & (cause >= 0)
     return bool(is_replay.sum() <= MOST * len(rows))
 
 
@@ -191,7 +195,7 @@ def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
     """Return whether copies are of a loader, in steps, or have computation between them: a model is copied once."""
     acts = graph.activities
     names = np.unique(acts.name[~acts.on_device]).tolist()
-    if any(is_data_loader(graph.names[name]) for name in names):
+    if any(naming.is_data_loader(graph.names[name]) for name in names):
         return True
     if (acts.step[rows] >= 0).any():
         return True
@@ -211,8 +215,23 @@ def _has_roofs(graph: DependencyGraph, _rows: Ints) -> bool:
     return bool(len(roofline(graph)))
 
 
+def _shapes_come_again(graph: DependencyGraph, rows: Ints) -> bool | None:
+    """Return whether most calls have shapes of inputs that many other calls have; None where none were recorded."""
+    shapes = [text for text in argument_texts(graph, ["Input Dims"], rows)["Input Dims"] if text]
+    return len(shapes) >= MANY * len(set(shapes)) if shapes else None
+
+
+def _go_to_device(graph: DependencyGraph, _rows: Ints) -> bool | None:
+    """Return whether memory of the host is copied to a device; None where no device work was recorded."""
+    acts = graph.activities
+    if not acts.on_device.any():
+        return None
+    copied = np.unique(acts.name[acts.kind == ActivityKind.MEMORY]).tolist()
+    return any(naming.is_copy_to_device(graph.names[name]) for name in copied)
+
+
 HAS_FUSED_CLASS: Final = Precondition(
-    _has_fused_class, "Adagrad has it for devices in recent versions of PyTorch alone."
+    _has_fused_class, "Adam has it since PyTorch 2.0, SGD since 2.3, Adagrad for devices in recent versions alone."
 )
 """The class of the optimizer has fused=True, and the job does not use it yet."""
 HAS_GRAPHS: Final = Precondition(_has_graphs, "CUDA graphs need a device of CUDA or HIP.")
@@ -235,3 +254,10 @@ IS_REPEATED: Final = Precondition(_is_repeated)
 """Copies are made again and again, and not once for a model."""
 HAS_ROOFS: Final = Precondition(_has_roofs)
 """A roofline of the job has an answer."""
+
+SHAPES_COME_AGAIN: Final = Precondition(
+    _shapes_come_again, "It pays where shapes come again and again; autocast may help more."
+)
+"""Inputs have few shapes, so that trying kernels out pays."""
+GO_TO_DEVICE: Final = Precondition(_go_to_device, "The recording does not say whether they go to the device.")
+"""Tensors of the host are copied to the device."""

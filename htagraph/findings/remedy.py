@@ -18,11 +18,14 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import COMMUNICATION, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
+from htagraph.findings import preconditions
+from htagraph.findings.attention import attention_in
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
+from htagraph.findings.operator_ways import convolutions_in, random_numbers_in, usual_work
 from htagraph.findings.phrases import Advice, and_list, plural, share_text, size_text, time_text
-from htagraph.findings.preconditions import CACHES_MEMORY, HAS_FUSED_CLASS, IS_REPEATED, Precondition, checks_of
+from htagraph.findings.preconditions import Precondition, checks_of
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -37,6 +40,7 @@ from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.queries.inputs import devices_in
 from htagraph.queries.precision import single_precision_kernels, uses_tf32
+from htagraph.queries.pytorch_version import HAS_TF32_SETTING, has_version
 from htagraph.whatif.options import CHANGES, criteria_text
 from htagraph.whatif.scenario import what_if
 
@@ -121,7 +125,7 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
-    acts, tree = graph.activities, graph.tree
+    acts = graph.activities
     steps = regular_steps(graph, graph.time)[0]
     if gain_steps(graph) <= 1:  # the saving is that of the whole job, not of a regular step
         steps = steps[:0]
@@ -129,39 +133,51 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
     for name in np.unique(acts.name[called]).tolist():
         around = called[acts.name[called] == name]
         usual = around[np.isin(acts.step[around], steps)]
-        timed = usual if len(usual) else around
-        inside = tree.inside(marked(timed, len(acts)))
-        works = np.flatnonzero(acts.on_device & (acts.cause >= 0) & inside[acts.cause])
-        ran, lasted = acts.duration[works].sum(), acts.duration[timed].sum()
-        if len(works) < 2 * len(timed) or ran >= MOST * lasted:
+        work = usual_work(graph, usual if len(usual) else around)
+        if work.kernels < 2 or work.ran_us >= MOST * work.lasted_us:
             continue
-        took, of = (time_text(float(ns) / len(timed) / 1000) for ns in (ran, lasted))
-        launched = plural(round(len(works) / len(timed)), "kernel")
-        text = (
-            f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
-        )
+        launches = f"{in_short(graph.names[name])} launches {plural(round(work.kernels), 'kernel')} each time"
+        text = f"{launches}, which run {time_text(work.ran_us)} of the {time_text(work.lasted_us)} that it takes"
         region = _inside(graph, name)
         stays = REACH["optimizer"].likely
         yield text, (("--fuse", region), ("--scale", f"{region},kind=host:{stays}")), around
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the softmax between two batched products: attention whose scores are written to memory and read again."""
-    acts = graph.activities
-    product, batched, soft = (
-        naming.names_that(which, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-        for which in (naming.is_product, naming.is_batched_product, naming.is_softmax)
-    )
-    order = np.flatnonzero(product | batched | soft)
-    order = order[np.lexsort((acts.start[order], acts.lane[order]))]
-    first, middle, last = order[:-2], order[1:-1], order[2:]
-    is_one = batched[first] & soft[middle] & batched[last] & (acts.lane[first] == acts.lane[last])
-    rows = middle[is_one]
-    if not len(rows):
-        return
-    text = f"{plural(len(rows), 'time')}, the softmax between two batched products is an operator of its own"
-    glob = naming.exact_glob(graph.names[acts.name[rows[0]]])
-    yield text, (("--scale", f"op={glob}*:0"),), rows
+    """Yield attention whose scores are written to memory and read again by operators of their own."""
+    attention = attention_in(graph)
+    if attention:
+        listed = _list_of(graph, list(attention.names)) if attention.names else "a softmax runs"
+        often = plural(len(attention.softmax), "time")
+        text = f"Between the two products of attention, {often}, {listed} on scores in memory"
+        yield text, attention.changes, attention.operators
+
+
+def _convolutions(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield convolutions for which a library could choose among kernels."""
+    convolutions = convolutions_in(graph)
+    if convolutions:
+        rows = convolutions.rows
+        on_host_us = float(graph.activities.duration[rows].mean()) / 1000
+        ran_us = usual_work(graph, rows).ran_us or on_host_us
+        listed = _list_of(graph, _names(graph, rows))
+        text = f"{listed} {plural(len(rows), 'time')}, {time_text(ran_us)} each"
+        stays = REACH["convolutions"].likely
+        yield text, tuple(("--scale", f"{criteria}:{stays}") for criteria in convolutions.criteria), convolutions.rows
+
+
+def _random_numbers(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield random numbers that the host makes before they are copied."""
+    numbers = random_numbers_in(graph)
+    if numbers:
+        listed = _list_of(graph, _names(graph, numbers.rows))
+        text = f"{listed} on the host {plural(len(numbers.rows), 'time')}, and a copy or conversion follows"
+        yield text, tuple(("--scale", f"{criteria}:0") for criteria in numbers.criteria), numbers.rows
+
+
+def _names(graph: DependencyGraph, rows: Array) -> list[int]:
+    """Return the names of activities, indices into `graph.names`."""
+    return np.unique(graph.activities.name[rows]).tolist()
 
 
 def _messages(graph: DependencyGraph) -> Iterator[_Found]:
@@ -289,6 +305,8 @@ def _types(results: Results) -> str:
     """Return the types that the recorded devices multiply faster, with a question to devices without a known name."""
     speedups = [tf32_speedup(name) for name in devices_in(results.inputs)]
     tf32 = "TF32: torch.set_float32_matmul_precision('high')"
+    if has_version(results.graph, HAS_TF32_SETTING) is False:
+        return "with float16"
     if None in speedups:
         return f"(float16), or {tf32}, if torch.cuda.get_device_capability() is (8, 0) or more"
     if not any(speedups):
@@ -373,7 +391,7 @@ class _Way(NamedTuple):
 
 RemedyKind: TypeAlias = Literal[
     "pageable copies", "allocator", "optimizer", "single precision", "below the roof", "pointwise", "messages", "calls",
-    "loops", "compiling", "attention", "accumulation",
+    "loops", "compiling", "attention", "accumulation", "convolutions", "random numbers",
 ]  # fmt: skip
 """The names of the ways."""
 _KINDS: Final[dict[RemedyKind, _Way]] = {
@@ -383,7 +401,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "pinned memory for copies",
         "Pin the memory{name} and copy with non_blocking=True.",
         "Pin the memory (cudaHostAlloc), and copy without waiting (cudaMemcpyAsync).",
-        (IS_REPEATED,),
+        (preconditions.IS_REPEATED,),
     ),
     "allocator": _Way(
         _allocator,
@@ -391,7 +409,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "an allocator without these calls",
         "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
         "Use less memory{name}, or keep what is freed (cudaMallocAsync).",
-        (CACHES_MEMORY,),
+        (preconditions.CACHES_MEMORY,),
     ),
     "optimizer": _Way(
         _optimizer,
@@ -399,7 +417,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "the optimizer as one kernel",
         "Make the optimizer with fused=True.",
         "Update all parameters in one kernel.",
-        (HAS_FUSED_CLASS,),
+        (preconditions.HAS_FUSED_CLASS,),
         REACH["optimizer"],
     ),
     "single precision": _Way(
@@ -466,10 +484,29 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
     ),
     "attention": _Way(
         _attention,
-        "without the softmax",
-        "attention without a softmax of its own",
+        "without operators on scores",
+        "attention in one operator",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
         "Use a fused kernel for attention.",
+        reach=REACH["attention"],
+    ),
+    "convolutions": _Way(
+        _convolutions,
+        "with kernels in two thirds of the time",
+        "faster kernels of convolutions",
+        "Let the library try its kernels (torch.backends.cudnn.benchmark = True), with tensors in channels_last.",
+        "Let the library try its kernels (cudnnFindConvolutionForwardAlgorithm).",
+        (preconditions.SHAPES_COME_AGAIN,),
+        REACH["convolutions"],
+    ),
+    "random numbers": _Way(
+        _random_numbers,
+        "made on the device",
+        "random numbers from the device",
+        "Make random numbers where they are used: torch.rand(..., device='cuda'), with the type that is needed.",
+        "Make random numbers where they are used: on the device, with the type that is needed.",
+        (preconditions.GO_TO_DEVICE,),
+        REACH["random numbers"],
     ),
 }
 """The ways by name."""

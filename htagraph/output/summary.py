@@ -91,7 +91,7 @@ class Summary:
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
     step_text: str = ""
-    device_use: DeviceUse = DeviceUse()
+    device_use: DeviceUse = field(default_factory=DeviceUse)
     graph: DependencyGraph | None = None
     changes: ProposedChanges = field(default_factory=ProposedChanges)
     next_change: NextChange | None = None

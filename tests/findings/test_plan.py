@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
+from htagraph.findings.change import scenario_of, usual_us
 from htagraph.findings.changes import changes_of
-from htagraph.findings.plan import plan_of
+from htagraph.findings.plan import offers_of, plan_of
 from htagraph.findings.results import Results
 from htagraph.queries.weights import ChangeError
 from tests.findings.test_start_up import starting
 from tests.reach import DATA, DATASETS, JOBS, REAL, graph_of, label
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
 def test_a_plan_says_what_its_changes_save() -> None:
@@ -102,9 +103,66 @@ def test_a_plan_claims_no_more_than_was_compared() -> None:
     known = [row for row in plan.proposed if row.is_known]
     assert 0 < len(known) < len(plan.proposed)
     assert any(sentence.startswith("Changes with a known way come first") for sentence in plan.sentences(["x"]))
-    several = replace(plan, proposed=tuple(known), among_known=len(known))
+    several = replace(plan, proposed=tuple(known), among_known=len(known), budget=len(known))
     assert any(f"These are all {len(known)} for which a way is known" in text for text in several.sentences(["x"]))
     fewer = replace(several, among_known=len(known) + 1)
     assert any(f"of the {len(known) + 1} for which a way is known save more" in text for text in fewer.sentences(["x"]))
     alike = replace(plan, among_known=0)
     assert any(text.startswith("No other 3 changes of the ") for text in alike.sentences(["x"]))
+
+
+def test_a_plan_names_what_shortens_the_same_time_once_more() -> None:
+    """Half of an operator and half of one of its kernels are partly one time: half of that half was not compared."""
+    events: list[Json] = []
+    for number in range(1, 9):
+        events += [op("aten::mm", 10 * number, 8), launch(10 * number + 1, 2, number)]
+        events += [launch(10 * number + 4, 2, 100 + number)]
+        events += [kernel("long_kernel", 2000 * number, 1000, number)]
+        events += [kernel("short_kernel", 2000 * number + 1000, 1000, 100 + number)]
+    plan = hg.plan(load(events))
+    assert plan.changes["change"].tolist() == ["half the time of operator aten::mm"]
+    assert sorted(plan.meeting) == ["half the time of kernel long_kernel", "half the time of kernel short_kernel"]
+    said = plan.sentences(["x"])
+    assert any(text.startswith("Not compared, as they mostly shorten the same time once more: ") for text in said)
+
+
+@pytest.mark.parametrize("path", [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)], ids=label)
+def test_no_plan_leaves_out_a_change_that_adds_more_than_it_says(path: Path) -> None:
+    """Of what is neither in the plan nor said to shorten the same time, nothing adds a digit of the report."""
+    plan = hg.plan(graph_of(path))
+    if plan.how != "optimal" or len(plan.changes) in {0, plan.budget}:
+        return
+    said = {*plan.changes["change"], *plan.meeting, *plan.left_out}
+    for offer in offers_of(Results(graph_of(path))):
+        if offer.name in said:
+            continue
+        scenario = scenario_of(plan.outcome.baseline, (*plan.options, *offer.options))
+        further_us = usual_us(scenario.run()) - usual_us(plan.outcome)
+        assert 100 * further_us <= plan.outcome.baseline_ns / 1000, offer.name
+
+
+def pausing(pause_us: int) -> dict[int, list[Json]]:
+    """Return two ranks, of which one does something that is not recorded before each of its collectives."""
+    job: dict[int, list[Json]] = {}
+    for rank, own_us in enumerate((0, pause_us)):
+        events: list[Json] = []
+        for number in range(6):
+            begin = (650 + pause_us) * number
+            at = begin + 500 + own_us
+            talk = kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 20, pause_us - own_us + 100, number + 1, 20)
+            talk["args"] |= {"In msg nelems": 1000, "dtype": "Float", "Collective name": "allreduce"}
+            talk["args"] |= {"Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Group size": 2}
+            events += [step(number, begin, 650 + pause_us), op("aten::mm", begin + 5, 460)]
+            events += [op("aten::add", at - 30, 20), launch(at, 5, number + 1), talk]
+            events += [runtime("cudaDeviceSynchronize", at + 10, pause_us - own_us + 115)]
+        job[rank] = events
+    return job
+
+
+def test_time_that_the_plan_takes_away_is_not_said_to_have_no_change() -> None:
+    """A rank as fast as its peers has no pause any more."""
+    plan = hg.plan(load(pausing(20_000)))
+    assert "rank 1 as fast as its peers" in set(plan.changes["change"])
+    assert not any("without any event" in text for text in plan.sentences(["x"]))
+    alone = replace(plan, unknown_us=5.0)
+    assert any(text.startswith("No further change is known for ") for text in alone.sentences(["x"]))

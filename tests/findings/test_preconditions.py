@@ -43,7 +43,11 @@ def remedies(events: list[Json]) -> dict[str, RemedyClaim]:
         ("SGD", True, ""),
         ("Shampoo", False, ""),
         ("RMSprop", False, ""),
-        ("Adagrad", True, "Adagrad has it for devices in recent versions of PyTorch alone."),
+        (
+            "Adagrad",
+            True,
+            "Adam has it since PyTorch 2.0, SGD since 2.3, Adagrad for devices in recent versions alone.",
+        ),
     ],
 )
 def test_a_fused_optimizer_is_advised_where_its_class_has_one(optimizer: str, check: str, *, is_advised: bool) -> None:

@@ -16,7 +16,8 @@ from tests.reach import DATA, graph_of
 
 @pytest.mark.parametrize("reach", [MODELLED, *REACH.values()])
 def test_each_reach_has_its_source_and_its_likely_share_between_the_ends(reach: Reach) -> None:
-    assert 0 <= reach.least <= reach.likely <= reach.most <= 1
+    assert -1 < reach.least <= reach.likely <= reach.most <= 1
+    assert reach.likely >= 0, "a prediction takes away what it names, and no more"
     assert reach.source
 
 

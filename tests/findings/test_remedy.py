@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.findings.bound import BOUND
@@ -17,7 +19,7 @@ from htagraph.findings.verdict import claims_of
 from htagraph.trace.readers import Recorder
 from htagraph.whatif.options import criteria
 from tests.host_jobs import host_job, tensor_args
-from tests.reach import DATA, SHARED
+from tests.reach import DATA, SHARED, graph_of
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
@@ -66,10 +68,29 @@ def test_an_optimizer_of_small_kernels_is_named_and_one_that_keeps_the_device_bu
     assert not found(optimizing(90))
 
 
-@pytest.mark.parametrize(("last", "is_one"), [("aten::bmm", True), ("aten::addmm", False)])
-def test_a_softmax_between_batched_products_is_attention(last: str, *, is_one: bool) -> None:
-    names = ("aten::bmm", "aten::div", "aten::_softmax", last)
-    assert ("attention" in found([op(name, 100 * at, 90) for at, name in enumerate(names)])) == is_one
+@given(st.integers(2, 6), st.integers(2, 12), st.integers(0, 40))
+def test_what_an_optimizer_launches_is_that_of_a_usual_time(steps: int, kernels: int, more: int) -> None:
+    """Without steps in the file: the first time makes states, with kernels that no later time has."""
+    events: list[Json] = []
+    at = number = 0
+    for turn in range(steps):
+        count = kernels + more * (turn == 0)
+        events.append(annotation("Optimizer.step#AdamW.step", at, 100 * count + 50))
+        for place in range(count):
+            number += 1
+            begin = at + 100 * place
+            events += [launch(begin + 10, 60, number), kernel(COMPUTE, begin + 80, 5, number)]
+        at += 100 * count + 60
+    words = found(events)["optimizer"]
+    lasted = f"{(100 * kernels + 50) / 1000:.2f} ms" if kernels > 9 else f"{100 * kernels + 50:.1f} µs"
+    assert f"launches {kernels} kernels each time, which run {5 * kernels:.1f} µs of the {lasted}" in words
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
+def test_an_old_recording_has_no_fused_optimizer() -> None:
+    """PyTorch of 2021 has no ``fused=True`` for SGD, which came with 2.3."""
+    results = Results(graph_of(SHARED / "kineto" / "resnet50_2021.pt.trace.json.gz"))
+    assert "optimizer" not in {claim.about for claim in REMEDY.when(results)}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")

@@ -1,0 +1,126 @@
+"""Operators for which a faster way is known by their kind: convolutions, random numbers of the host, optimizers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from htagraph.core import naming
+from htagraph.core.arrays import Ints, marked
+from htagraph.core.kinds import KERNELS, ActivityKind, of_kinds
+from htagraph.findings.limits import SHORT_LIST
+from htagraph.findings.no_device_work import shows_device
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.host_time import MANY
+from htagraph.whatif.options import criteria_text
+
+__all__ = ["OperatorWay", "UsualWork", "convolutions_in", "random_numbers_in", "usual_work"]
+
+
+class OperatorWay(NamedTuple):
+    """Operators of one kind that a job could run in a faster way."""
+
+    rows: Ints
+    """The operators."""
+    criteria: tuple[str, ...]
+    """The criteria that select these, as options of the command line have them; one text per name."""
+
+
+class UsualWork(NamedTuple):
+    """Medians over some regions."""
+
+    kernels: float
+    """How many kernels are launched inside."""
+    ran_us: float
+    """How long these run, together."""
+    lasted_us: float
+    """How long the region takes."""
+
+
+def usual_work(graph: DependencyGraph, regions: Ints) -> UsualWork:
+    """Return the device work that is launched inside the usual one of some regions.
+
+    The first region of each rank is left out where more follow: it may make states that later regions find.
+
+    Args:
+        graph: the job.
+        regions: activities of the host; no region is inside another one.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> usual_work(graph, graph.select(name="Optimizer.step#*").activities).kernels
+        1.0
+    """
+    acts = graph.activities
+    regions = regions[np.lexsort((acts.start[regions], acts.rank[regions]))]
+    is_first = np.append(True, np.diff(acts.rank[regions]) != 0)
+    regions = regions if is_first.all() else regions[~is_first]
+    works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    around = graph.tree.nearest(marked(regions, len(acts)), acts.cause[works])
+    works = works[around >= 0]
+    number = np.zeros(len(acts), np.int64)
+    number[regions] = np.arange(len(regions))
+    place = number[around[around >= 0]]
+    is_kernel = of_kinds(acts.kind[works], KERNELS)
+    count = np.bincount(place[is_kernel], minlength=len(regions))
+    ran = np.bincount(place, acts.duration[works], minlength=len(regions))
+    lasted = acts.duration[regions]
+    return UsualWork(float(np.median(count)), float(np.median(ran)) / 1000, float(np.median(lasted)) / 1000)
+
+
+def convolutions_in(graph: DependencyGraph) -> OperatorWay | None:
+    """Return the convolutions of a library that chooses among kernels, where there are many; None for none.
+
+    Trying kernels out takes time, too: it pays where shapes come again and again.
+
+    Example:
+        >>> import htagraph as hg
+        >>> convolutions_in(hg.load("data/demo")) is None
+        True
+    """
+    acts = graph.activities
+    named = naming.names_that(naming.is_tunable_convolution, graph.names)[acts.name]
+    rows = graph.tree.outermost(named & (acts.kind == ActivityKind.OP))
+    if not len(rows):  # old profilers name kernels after operators
+        rows = np.flatnonzero(named & acts.on_device)
+    names = np.unique(acts.name[rows])
+    if len(rows) < MANY * max(1, len(names)) or naming.names_that(naming.is_tuning, graph.names).any():
+        return None
+    return OperatorWay(rows, _criteria(graph, rows))
+
+
+def random_numbers_in(graph: DependencyGraph) -> OperatorWay | None:
+    """Return operators in which the host makes random numbers that a copy follows, in jobs of a device; None for none.
+
+    Example:
+        >>> import htagraph as hg
+        >>> random_numbers_in(hg.load("data/demo")) is None
+        True
+    """
+    acts = graph.activities
+    if not shows_device(graph):
+        return None
+    ops = graph.tree.outermost(acts.kind == ActivityKind.OP)
+    ops = ops[np.lexsort((acts.start[ops], acts.lane[ops]))]
+    makes = naming.names_that(naming.is_random, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
+    makes &= ~graph.tree.around(acts.kind == ActivityKind.LAUNCH)  # a device makes these
+    is_maker = (graph.tree.around(makes) | makes)[ops]
+    is_copy = naming.names_that(naming.is_conversion, graph.names)[acts.name[ops]]
+    place = np.arange(len(ops))
+    last_maker = np.maximum.accumulate(np.where(is_maker, place, -1))
+    is_near = (last_maker >= 0) & (place - last_maker <= SHORT_LIST)
+    is_near &= acts.lane[ops[last_maker]] == acts.lane[ops]
+    copied = np.unique(ops[last_maker[is_copy & is_near]])
+    region = marked(copied, len(acts))
+    rows = np.flatnonzero(makes & (region | graph.tree.inside(region)))
+    return OperatorWay(rows, _criteria(graph, rows)) if len(rows) else None
+
+
+def _criteria(graph: DependencyGraph, rows: Ints) -> tuple[str, ...]:
+    """Return the criteria that select activities by name, operators with what is inside."""
+    acts = graph.activities
+    key = "name" if acts.on_device[rows].all() else "op"
+    globs = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+    return tuple(criteria_text({key: glob}) for glob in globs)
