@@ -10,8 +10,8 @@ from htagraph.core import naming
 from htagraph.core.arrays import Ints, marked
 from htagraph.core.kinds import KERNELS, ActivityKind, of_kinds
 from htagraph.findings.limits import SHORT_LIST
-from htagraph.findings.no_device_work import shows_device
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.device_record import DeviceRecord, device_record
 from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import criteria_text
 
@@ -100,7 +100,7 @@ def random_numbers_in(graph: DependencyGraph) -> OperatorWay | None:
         True
     """
     acts = graph.activities
-    if not shows_device(graph):
+    if device_record(graph) is DeviceRecord.UNUSED:
         return None
     ops = graph.tree.outermost(acts.kind == ActivityKind.OP)
     ops = ops[np.lexsort((acts.start[ops], acts.lane[ops]))]

@@ -86,7 +86,7 @@ class UnevenStepsClaim(Claim):
 class StepsInWords(NamedTuple):
     """How many steps take how long."""
 
-    count: int
+    number: int
     """The steps of the average."""
     lasts: str
     """The average, with the range where some step is not near the median, and all other steps."""
@@ -94,7 +94,7 @@ class StepsInWords(NamedTuple):
     @property
     def text(self) -> str:
         """Number and average, as a part of a sentence."""
-        return f"{plural(self.count, 'step')} of {self.lasts}"
+        return f"{plural(self.number, 'step')} of {self.lasts}"
 
 
 def step_text(graph: DependencyGraph) -> str:

@@ -25,10 +25,11 @@ def test_the_next_change_adds_most_to_the_first_one(path: Path) -> None:
     following = next_change_of(results, changes)
     assert changes.first is not None
     assert following is not None
-    first_ns = scenario_of(results.warm_graph, changes.first.options).run().step_ns
+    first_options = changes.first.options
+    first_ns = scenario_of(results.warm_graph, first_options).run().step_ns
 
     def adds_us(row: ProposedChange) -> float:
-        both = scenario_of(results.warm_graph, [*changes.first.options, *row.options]).run()
+        both = scenario_of(results.warm_graph, [*first_options, *row.options]).run()
         return (first_ns - both.step_ns) / 1000
 
     # a step of a prediction is the median of steps, and what a set saves is the mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.findings.open_step import OPEN_STEP
+from htagraph.findings.open_step import OPEN_STEP, OpenStepClaim
 from htagraph.findings.results import Results
 from tests.damage import END
 from tests.strategies import COMPUTE, Json, kernel, launch, load, step
@@ -18,6 +18,7 @@ def job(*steps: Json) -> hg.DependencyGraph:
 def test_the_only_step_that_was_not_recorded_whole_is_told_first() -> None:
     graph = job(step(1, 0, 13_000_000))
     (claim,) = OPEN_STEP.when(Results(graph))
+    assert isinstance(claim, OpenStepClaim)
     assert claim.whole == 0
     assert OPEN_STEP.whole(claim) == (
         "The profiler stopped within step 1, 9.00 ms after its begin: no step was recorded whole."
@@ -30,6 +31,7 @@ def test_the_only_step_that_was_not_recorded_whole_is_told_first() -> None:
 
 def test_beside_whole_steps_it_is_told_and_nothing_has_to_be_recorded_again() -> None:
     (claim,) = OPEN_STEP.when(Results(job(step(1, 0, 3_900), step(2, 3_900, 4_000), step(3, 7_900, 13_000_000))))
+    assert isinstance(claim, OpenStepClaim)
     assert claim.whole == 2
     assert OPEN_STEP.whole(claim) == "The profiler stopped within step 3, 1.10 ms after its begin."
     assert not OPEN_STEP.why(claim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.findings.changes import changes_of
-from htagraph.findings.head import head_of
+from htagraph.findings.head import RecordingExtent, head_of
 from htagraph.findings.next_change import next_change_of
 from htagraph.findings.results import Results
 from htagraph.findings.whereabouts import whereabouts
@@ -63,5 +63,5 @@ def test_what_to_do_first_and_next_say_where() -> None:
     following = next_change_of(results, found)
     assert following is not None
     assert following.row.where == "it runs 8 times"
-    head = head_of([], found.rows, "1 rank.", following)
+    head = head_of([], found.rows, RecordingExtent("1 rank.", "1 rank."), following)
     assert head.then.startswith("Half the time of operator aten::sort: it runs 8 times. This adds ")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from htagraph import DependencyGraph
+from htagraph.findings.finding import claims_that_are
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.results import Results
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
@@ -77,7 +78,7 @@ def job(seed: int, every_us: float, hits: tuple[str, ...]) -> tuple[DependencyGr
 
 def straggler_of(graph: DependencyGraph) -> StragglerClaim:
     """Return what is claimed of the rank that the other one waits for."""
-    (claim,) = STRAGGLER.when(Results(graph))
+    (claim,) = claims_that_are(StragglerClaim, STRAGGLER.when(Results(graph)))
     return claim
 
 

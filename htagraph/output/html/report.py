@@ -140,7 +140,7 @@ def _facts(results: PageResults) -> list[tuple[str, str]]:
         ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
     if steps:
-        facts[2:2] = [("steps", f"{steps.count:,}"), ("usual step", steps.lasts)]
+        facts[2:2] = [("steps", f"{steps.number:,}"), ("usual step", steps.lasts)]
     return facts
 
 

@@ -226,7 +226,9 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     if by == "rank":
         most = table[["kind", "name"]].drop_duplicates().head(top)
         rows = most.merge(table, on=["kind", "name"])
-        sentences = [Suggestion("To see whether a rank is slow, beyond chance", command_line("stragglers", inputs))]
+        sentences: list[str] = [
+            Suggestion("To see whether a rank is slow, beyond chance", command_line("stragglers", inputs))
+        ]
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
