@@ -214,8 +214,8 @@ def _one_table(result: Report | Summary | Validation, where: str) -> pd.DataFram
     made = list(result.tables) or [each for each in frames if each not in _SHARED_TABLES]
     if len(made) == 1:
         return frames[made[0]]
-    msg = f"{where} is one table, and this command has several: choose one from {', '.join(frames)}, or give -o DIR/"
-    raise typer.BadParameter(msg, param_hint="--table")
+    msg = f"{where} is one table, and this command has several: choose one with --table from {', '.join(frames)}, or give -o DIR/"
+    raise typer.BadParameter(msg, param_hint="--format")
 
 
 def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:

@@ -430,7 +430,7 @@ def _unreadable(part: str, given: dict[str, Any]) -> str:
     if part in given:
         return f": {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in KEYS)
-    nearest = nearest_words(part, KEYS)
+    nearest = nearest_words(part, KEYS) or f"; an operator of this name is op={part}" * ("=" not in part)
     return f": {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
 
 
