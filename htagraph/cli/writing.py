@@ -214,7 +214,8 @@ def _one_table(result: Report | Summary | Validation, where: str) -> pd.DataFram
     made = list(result.tables) or [each for each in frames if each not in _SHARED_TABLES]
     if len(made) == 1:
         return frames[made[0]]
-    msg = f"{where} is one table, and this command has several: choose one with --table from {', '.join(frames)}, or give -o DIR/"
+    names = ", ".join(frames)
+    msg = f"{where} is one table, and this command has several: choose one with --table from {names}, or give -o DIR/"
     raise typer.BadParameter(msg, param_hint="--format")
 
 
