@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias, cast
 
@@ -11,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import texts_of
-from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
 from htagraph.core.intervals import length as length_of
 from htagraph.core.kernels import is_tuned_kernel
 from htagraph.core.kinds import COMMUNICATION, Category, GapKind, of_kinds
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
+from htagraph.findings.ceilings import RankAlone, alone_of, overlap_text, overlap_us
 from htagraph.findings.change import Gain, PredictedChange, gain_of, likely, per_step, scenario_of
 from htagraph.findings.finding import (
     PREDICTS,
@@ -53,10 +52,9 @@ from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
 from htagraph.queries.fetches import outside_waits
-from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Batches, Bound
+from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES, Batches
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.silent_regions import SilentRegion, silent_region
-from htagraph.whatif.scenario import what_if
 
 __all__ = [
     "BOUND",
@@ -64,7 +62,6 @@ __all__ = [
     "BoundClaim",
     "KernelShare",
     "LateStart",
-    "RankAlone",
     "absent_ranks",
     "bound_text",
     "is_unrecorded",
@@ -113,13 +110,6 @@ class LateStart(NamedTuple):
     """How late it begins, µs."""
     percent: float
     """Percent of the usual path."""
-
-
-class RankAlone(NamedTuple):
-    """The job is shorter by a percentage without the time of a rank."""
-
-    rank: int
-    percent: float
 
 
 class KernelShare(NamedTuple):
@@ -216,7 +206,7 @@ def _when(results: Results) -> list[BoundClaim]:
         silent=_silent(results),
         absent=absent_ranks(graph),
         source=source_of(graph),
-        alone=_alone(results.warm_graph, bound),
+        alone=alone_of(results.warm_graph, bound),
         late=_head(results),
     )
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
@@ -230,21 +220,8 @@ def _when(results: Results) -> list[BoundClaim]:
         has_roofs = checks_of([HAS_ROOFS], graph, np.zeros(0, np.int64)) is not None
         claim = replace(claim, first_kernel=_first_kernel(results), has_roofs=has_roofs)
     if bound.cause == "communication" and claim.gain:
-        claim = replace(claim, overlap_us=_overlap_us(results, claim.gain))
+        claim = replace(claim, overlap_us=overlap_us(results, claim.gain))
     return [replace(claim, change=_change(claim))]
-
-
-def _overlap_us(results: Results, gain: Gain) -> float:
-    """Return what more overlap of transfers gains at most, µs: the most work of a rank that transfers may run beside.
-
-    Args:
-        results: the results of the job.
-        gain: the gain if transfers take no time, which no overlap exceeds.
-    """
-    steps = len(results.graph.steps)
-    usual_share = len(results.usual) / steps if results.usual and steps else 1.0
-    work_us = usual_share * float(results.busy["computation_us"].max())
-    return min(gain.value_us, gain.makespan_us - gain.value_us, work_us)
 
 
 def _first_kernel(results: Results) -> KernelShare | None:
@@ -327,25 +304,6 @@ def _head(results: Results) -> LateStart | None:
     length = float(parts.length[longest])
     rank = int(results.graph.activities.rank[parts.place[longest]])
     return LateStart(rank, length / 1000, float(100 * length / parts.length.sum()))
-
-
-def _alone(graph: DependencyGraph, bound: Bound) -> RankAlone | None:
-    """Return the rank without which the job is shortest, of the two with most path; None for a job of one rank."""
-    if len(graph.ranks) < 2 or not bound.ranks:
-        return None
-    tried = [RankAlone(rank, _without_rank(graph, rank)) for rank in list(bound.ranks)[:2]]
-    return max(tried, key=lambda each: each.percent)
-
-
-def _without_rank(graph: DependencyGraph, rank: int) -> float:
-    """Return by what percentage the job is shorter without a rank; little if others are as late."""
-    scenario = what_if(graph).scale(factor=0.0, rank=rank)
-    with suppress(SelectionError):  # it waits for no loader
-        scenario = scenario.free_dataloader(rank=rank)
-    with suppress(SelectionError):  # it waits for nothing outside
-        scenario = scenario.free_outside(rank=rank)
-    outcome = scenario.run()
-    return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
 
 def _silent(results: Results) -> SilentRegion | None:
@@ -501,7 +459,7 @@ def _advice(claim: BoundClaim) -> str:
     advice = "" if claim.is_beside else _ADVICE.get(claim.about, "")
     is_of_transfers = claim.about == "communication" and advice
     if is_of_transfers and claim.gain and claim.overlap_us is not None:
-        advice = Advice(*spoken(advice, _overlapped(claim.gain, claim.overlap_us)))
+        advice = Advice(*spoken(advice, overlap_text(claim.gain, claim.overlap_us)))
     return "Load all ranks, to split waiting from transfer." if advice and claim.absent else advice
 
 
@@ -518,15 +476,6 @@ def _advice_on_computation(claim: BoundClaim) -> str:
     if kernel:
         return Advice(f"Begin with {in_short(kernel.name)}, {share_text(kernel.percent)} of {path}.", look)
     return look
-
-
-def _overlapped(gain: Gain, overlap_us: float) -> str:
-    """Return what more overlap of transfers gains at most, in words; empty where that is all of the gain."""
-    if overlap_us >= LIMITS.nearly_all * gain.value_us:
-        return ""
-    most = time_text(per_step(overlap_us, gain.steps))
-    each = " per step" * (gain.scope == "step")
-    return f"Overlap alone gains at most {most}{each}, the ranks' own work."
 
 
 def _late(claim: BoundClaim) -> str:

@@ -38,7 +38,7 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "placed", "ranked"]
 
-_NO_WAY = "Begin with the code where most can be gained"
+_NO_WAY = "No setting is known to help: begin with this code"
 """The advice where no way is known."""
 _FIRST_PLACES: Final = 3
 """Places of faster code whose order is known in every list. Chosen: a head has the first change and the next one that

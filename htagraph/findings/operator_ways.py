@@ -51,7 +51,7 @@ def usual_work(graph: DependencyGraph, regions: Ints) -> UsualWork:
         >>> import htagraph as hg
         >>> graph = hg.load("data/demo")
         >>> usual_work(graph, graph.select(name="Optimizer.step#*").activities).kernels
-        1.0
+        120.0
     """
     acts = graph.activities
     regions = regions[np.lexsort((acts.start[regions], acts.rank[regions]))]

@@ -16,25 +16,24 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
-from htagraph.core.kinds import COMMUNICATION, OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
-from htagraph.findings import preconditions
-from htagraph.findings.attention import attention_in
+from htagraph.findings import preconditions, way_facts
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
-from htagraph.findings.operator_ways import convolutions_in, random_numbers_in, usual_work
-from htagraph.findings.phrases import Advice, and_list, plural, share_text, size_text, time_text
+from htagraph.findings.operator_ways import usual_work
+from htagraph.findings.phrases import Advice, plural, share_text, size_text, time_text
 from htagraph.findings.preconditions import Precondition, checks_of
 from htagraph.findings.reach import MODELLED, REACH, Reach, within
 from htagraph.findings.results import Results
+from htagraph.findings.way_facts import WayFact
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls, time_without_waiting
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.measures.steps import gain_steps, regular_steps
 from htagraph.graph.selection import Criteria, mask_of
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.accumulation import repeated_reductions
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
@@ -49,14 +48,6 @@ __all__ = ["REMEDY"]
 _SMALL_BYTES = 1_000_000
 """Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
 messages that are mostly transfer are told to be small."""
-_Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
-"""The recorded fact, as the start of a sentence; the changes that are closest to the better way, as options of
-``htagraph what-if`` and their values; the activities."""
-
-
-def _named_as(graph: DependencyGraph, name: int) -> str:
-    """Return the criterion that selects the activities of a name, an index into `graph.names`."""
-    return criteria_text({"name": naming.exact_glob(graph.names[name])})
 
 
 def _inside(graph: DependencyGraph, name: int) -> str:
@@ -64,7 +55,7 @@ def _inside(graph: DependencyGraph, name: int) -> str:
     return criteria_text({"op": naming.exact_glob(graph.names[name])})
 
 
-def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
+def _pageable(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the copies from or to pageable memory, by the kind of copy that takes the most time."""
     acts = graph.activities
     is_pageable = naming.names_that(lambda name: naming.matches(naming.DEFAULT_NAMING.pageable, name), graph.names)
@@ -79,26 +70,7 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
         yield text, (("--pin-memory", ""),), rows
 
 
-def _accumulation(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the all-reduces of gradients, where several are equal before each step of the optimizer."""
-    found = repeated_reductions(graph)
-    if found is None:
-        return
-    acts = graph.activities
-    names = np.unique(acts.name[found.activity]).tolist()
-    of_names = np.isin(acts.name, names) & of_kinds(acts.kind, COMMUNICATION)
-    if not np.isin(np.flatnonzero(of_names), found.activity).mean() > MOST:  # most of the name are for something else
-        return
-    text = f"Gradients are reduced {found.times:,} times before each step of the optimizer"
-    kind = "kind=communication" if acts.on_device[found.activity].all() else "kind=host_communication"
-    yield (
-        text,
-        tuple(("--scale", f"{kind},{_named_as(graph, name)}:{1 / found.times:.4f}") for name in names),
-        (found.activity),
-    )
-
-
-def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
+def _allocator(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the calls of steps in which the allocator gives memory back and asks for other memory."""
     acts = graph.activities
     flushes = graph.flushes
@@ -120,10 +92,10 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
         freed = f"{size_text(float(flushes.freed_bytes[most]))} of them given back"
         text = f"{once}he allocator ran out of its cache and flushed it ({held}, {freed}): its calls take {took}"
     names = np.unique(acts.name[rows]).tolist()
-    yield text, tuple(("--scale", f"{_named_as(graph, name)}:0") for name in names), rows
+    yield text, tuple(("--scale", f"{way_facts.named_as(graph, name)}:0") for name in names), rows
 
 
-def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
+def _optimizer(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
     acts = graph.activities
     steps = regular_steps(graph, graph.time)[0]
@@ -143,44 +115,7 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         yield text, (("--fuse", region), ("--scale", f"{region},kind=host:{stays}")), around
 
 
-def _attention(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield attention whose scores are written to memory and read again by operators of their own."""
-    attention = attention_in(graph)
-    if attention:
-        listed = _list_of(graph, list(attention.names)) if attention.names else "a softmax runs"
-        often = plural(len(attention.softmax), "time")
-        text = f"Between the two products of attention, {often}, {listed} on scores in memory"
-        yield text, attention.changes, attention.operators
-
-
-def _convolutions(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield convolutions for which a library could choose among kernels."""
-    convolutions = convolutions_in(graph)
-    if convolutions:
-        rows = convolutions.rows
-        on_host_us = float(graph.activities.duration[rows].mean()) / 1000
-        ran_us = usual_work(graph, rows).ran_us or on_host_us
-        listed = _list_of(graph, _names(graph, rows))
-        text = f"{listed} {plural(len(rows), 'time')}, {time_text(ran_us)} each"
-        stays = REACH["convolutions"].likely
-        yield text, tuple(("--scale", f"{criteria}:{stays}") for criteria in convolutions.criteria), convolutions.rows
-
-
-def _random_numbers(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield random numbers that the host makes before they are copied."""
-    numbers = random_numbers_in(graph)
-    if numbers:
-        listed = _list_of(graph, _names(graph, numbers.rows))
-        text = f"{listed} on the host {plural(len(numbers.rows), 'time')}, and a copy or conversion follows"
-        yield text, tuple(("--scale", f"{criteria}:0") for criteria in numbers.criteria), numbers.rows
-
-
-def _names(graph: DependencyGraph, rows: Array) -> list[int]:
-    """Return the names of activities, indices into `graph.names`."""
-    return np.unique(graph.activities.name[rows]).tolist()
-
-
-def _messages(graph: DependencyGraph) -> Iterator[_Found]:
+def _messages(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the collectives of each name that are launched one after the other, many in a row, with small messages."""
     # between two of them is at most a copy and a division: another order of the job cannot need them apart
     acts, waits = graph.activities, graph.waits
@@ -202,10 +137,10 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
             times = f"{len(own) // runs:,} times in a row"
             text = f"{in_short(graph.names[name])} runs {times}, each with {size_text(usual)}"
             factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
-            yield text, (("--scale", f"kind=communication,{_named_as(graph, name)}:{factor}"),), own
+            yield text, (("--scale", f"kind=communication,{way_facts.named_as(graph, name)}:{factor}"),), own
 
 
-def _calls(graph: DependencyGraph) -> Iterator[_Found]:
+def _calls(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the collectives of hosts that are asked for many in a row, if bytes are less than half of their time."""
     # nothing is sent faster than by the job's fastest collective: what a call takes beyond that is the call's own
     acts, edge, tree, size = graph.activities, asked_at(graph, graph.waits.activity), graph.tree, graph.waits.bytes
@@ -228,11 +163,11 @@ def _calls(graph: DependencyGraph) -> Iterator[_Found]:
     if len(rows):
         times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
         most = size_text(float(size.max()))
-        text = f"{_list_of(graph, names)} {times:,} times in a row, each with at most {most}"
+        text = f"{way_facts.list_of(graph, names)} {times:,} times in a row, each with at most {most}"
         yield text, tuple(("--remove", _inside(graph, name)) for name in names), rows
 
 
-def _loops(graph: DependencyGraph) -> Iterator[_Found]:
+def _loops(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the operators without device work that are short and follow each other, each name of them many times."""
     acts, ops = graph.activities, _outermost(graph)
     usual = pd.Series(acts.duration[ops]).groupby(acts.name[ops]).transform("median").to_numpy()
@@ -248,7 +183,8 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     rows = own["row"][inside & own["name"].isin(names)].to_numpy()
     if len(rows):
         usual_us = float(np.median(acts.duration[rows])) / 1000
-        text = f"{_list_of(graph, names)} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
+        listed = way_facts.list_of(graph, names)
+        text = f"{listed} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
         pauses = np.unique(acts.name[graph.edges.target[untraced_edges(graph)] >> 1])
         before = [naming.exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
         words = [f"{_inside(graph, name)}:0" for name in names]
@@ -256,7 +192,7 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
         yield text, tuple(("--scale", word) for word in words), rows
 
 
-def _compiling(graph: DependencyGraph) -> Iterator[_Found]:
+def _compiling(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the regions in which code is compiled, if most steps have some."""
     acts = graph.activities
     compiles = naming.names_that(naming.is_compiling, graph.names)[acts.name] & of_kinds(acts.kind, OPERATORS)
@@ -275,14 +211,7 @@ def _outermost(graph: DependencyGraph) -> Array:
     return ops[np.lexsort((acts.start[ops], acts.lane[ops]))]
 
 
-def _list_of(graph: DependencyGraph, names: list[int]) -> str:
-    """Return a few of some names, and how many more there are, with the verb."""
-    more = [plural(len(names) - SHORT_LIST, "more name")] if len(names) > SHORT_LIST else []
-    listed = and_list([*(in_short(graph.names[name]) for name in names[:SHORT_LIST]), *more])
-    return f"{listed} run{'s' if len(names) == 1 else ''}"
-
-
-def _single(graph: DependencyGraph) -> Iterator[_Found]:
+def _single(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the matrix products that run in single precision on the general cores of a device."""
     acts = graph.activities
     single = single_precision_kernels(graph)
@@ -329,7 +258,7 @@ def _pinned(results: Results) -> str:
     return " (pin_memory=True in the DataLoader)" * is_input
 
 
-def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
+def _below_roof(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield the operators that lose most below half of their roof, where a kernel at half of that is no short one."""
     table = roofline(graph)
     half = table["time_us"] * table["roof_percent"] / (100 * MOST)  # of the peak: what tuned kernels reach
@@ -346,7 +275,7 @@ def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
         yield text, (("--scale", f"{_inside(graph, number)},kind=computation:{1 - row['part']:.4f}"),), rows
 
 
-def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
+def _pointwise(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield kernels that compute each element by itself, where kernels of one size follow each other on a stream."""
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
@@ -371,7 +300,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
 class _Way(NamedTuple):
     """A way of working for which a better one is known."""
 
-    find: Callable[[DependencyGraph], Iterator[_Found]]
+    find: Callable[[DependencyGraph], Iterator[WayFact]]
     """Yields where a job works that way."""
     better: str
     """The change that is closest to the better way, as an end of a sentence."""
@@ -423,7 +352,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
     "single precision": _Way(
         _single,
         "with such products twice as fast",
-        "twice the speed of products in single precision",
+        "faster products in single precision",
         "Use autocast {name}.",
         "Multiply in a narrower type, for which the device has faster units.",
         reach=REACH["single precision"],
@@ -476,14 +405,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         further=("TORCH_LOGS=recompiles says what changed.",),
     ),
     "accumulation": _Way(
-        _accumulation,
+        way_facts.accumulation,
         "with one reduction per step of the optimizer",
         "one reduction of gradients per step of the optimizer",
         "Accumulate gradients inside model.no_sync(), for all but the last backward pass before the optimizer's step.",
         "Reduce gradients once per step of the optimizer.",
     ),
     "attention": _Way(
-        _attention,
+        way_facts.attention,
         "without operators on scores",
         "attention in one operator",
         "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
@@ -491,7 +420,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         reach=REACH["attention"],
     ),
     "convolutions": _Way(
-        _convolutions,
+        way_facts.convolutions,
         "with kernels in two thirds of the time",
         "faster kernels of convolutions",
         "Let the library try its kernels (torch.backends.cudnn.benchmark = True), with tensors in channels_last.",
@@ -500,7 +429,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         REACH["convolutions"],
     ),
     "random numbers": _Way(
-        _random_numbers,
+        way_facts.random_numbers,
         "made on the device",
         "random numbers from the device",
         "Make random numbers where they are used: torch.rand(..., device='cuda'), with the type that is needed.",
@@ -512,7 +441,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
 """The ways by name."""
 
 
-_NAMED: Final[dict[Callable[[DependencyGraph], Iterator[_Found]], Callable[[Results], str]]] = {
+_NAMED: Final[dict[Callable[[DependencyGraph], Iterator[WayFact]], Callable[[Results], str]]] = {
     _single: _types,
     _allocator: _held,
     _pageable: _pinned,
@@ -582,7 +511,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                         text=text,
                         name=name,
                         checks=checks,
-                        is_of_transfers=find in (_messages, _calls, _accumulation),
+                        is_of_transfers=find in (_messages, _calls, way_facts.accumulation),
                     )
                     of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []

@@ -117,7 +117,7 @@ def steps_in_words(graph: DependencyGraph) -> StepsInWords | None:
     Example:
         >>> import htagraph as hg
         >>> steps_in_words(hg.load("data/demo"))
-        StepsInWords(count=3, lasts='8.70 ms')
+        StepsInWords(number=3, lasts='8.70 ms')
     """
     cadence = cadence_of(graph)
     spans = graph.step_spans

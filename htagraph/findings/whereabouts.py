@@ -32,7 +32,7 @@ def whereabouts(results: Results, options: tuple[str, ...]) -> str:
     Example:
         >>> import htagraph as hg
         >>> whereabouts(Results(hg.load("data/demo")), ("--scale", "op=aten::mm:0.5"))
-        'it runs 14 times per step on each rank'
+        'it runs 16 times per step on each rank, mostly in autograd::engin…: AddmmBackward0'
     """
     rows = _rows(results.graph, options)
     if not len(rows):

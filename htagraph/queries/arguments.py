@@ -18,7 +18,7 @@ from htagraph.graph.selection import Selection, numbers_text
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
-__all__ = ["argument_texts", "arguments", "link_execution_trace", "recorded_numbers"]
+__all__ = ["argument_texts", "arguments", "link_execution_trace", "recorded_numbers", "records_shapes"]
 
 LINKS = Table(
     "Activities and their nodes",
@@ -75,6 +75,19 @@ def arguments(
 def argument_texts(graph: DependencyGraph, names: Sequence[str], activities: Array) -> dict[str, Array]:
     """Return arguments by name as `arguments` does, each as the JSON (bytes) that it is in the file; None if absent."""
     return _columns(graph, names, activities, as_text=True)
+
+
+def records_shapes(graph: DependencyGraph) -> bool:
+    """Return whether the shapes of any operator's inputs were recorded.
+
+    Example:
+        >>> import htagraph as hg
+        >>> records_shapes(hg.load("data/gloo_ddp")), records_shapes(hg.load("data/demo"))
+        (True, False)
+    """
+    operators = np.flatnonzero(graph.activities.kind == ActivityKind.OP)
+    shapes = argument_texts(graph, ["Input Dims"], operators)["Input Dims"]
+    return any(text is not None and any(letter.isdigit() for letter in text.decode()) for text in shapes)
 
 
 def recorded_numbers(graph: DependencyGraph, names: Sequence[str], activities: Array) -> dict[str, Array]:

@@ -374,7 +374,7 @@ def calls_that_wait(graph: DependencyGraph) -> npt.NDArray[np.int64]:
         >>> graph = hg.load("data/demo")
         >>> calls = calls_that_wait(graph)
         >>> sorted({graph.names[name] for name in graph.activities.name[calls].tolist()})
-        ['cudaMemcpyAsync']
+        ['cudaDeviceSynchronize', 'cudaMemcpyAsync', 'cudaStreamSynchronize']
     """
     edges = graph.edges
     waits = of_kinds(edges.kind, DEVICE_WAITS) & ~_asks(graph) & ~blocked_by_copies(graph)

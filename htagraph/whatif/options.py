@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, getdoc, signature
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, NamedTuple, ParamSpec, Protocol, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, overload
 
 from htagraph.core.errors import nearest_words
 from htagraph.whatif import changes
@@ -30,10 +30,6 @@ __all__ = [
 P = ParamSpec("P")
 
 
-MEANINGS: Final = {"scale_network": "transfers take {factor:g} times as long"}
-"""Meanings of changes whose numbers can be taken for the opposite, by the name of the change."""
-
-
 class Change(NamedTuple):
     """One change of a scenario, as asked for."""
 
@@ -46,19 +42,6 @@ class Change(NamedTuple):
         """Return the scenario with this change added."""
         changed: Scenario = getattr(scenario, self.method)(**self.options)
         return changed
-
-    def shown(self, asked: str) -> str:
-        """Return the text that asked for this change, with its meaning where the number may be taken for the opposite.
-
-        Args:
-            asked: the option and its value.
-
-        Example:
-            >>> Changes.network.read("2x").shown("--network 2x")
-            '--network 2x (transfers take 0.5 times as long)'
-        """
-        meaning = MEANINGS.get(self.method, "")
-        return f"{asked} ({meaning.format(**self.options)})" if meaning else asked
 
 
 class ChangeMethod(Protocol[P]):

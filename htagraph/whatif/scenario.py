@@ -15,8 +15,9 @@ from htagraph.core.errors import SelectionError, check_type, shown
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State, initial
+from htagraph.whatif.asked import MEANINGS
 from htagraph.whatif.links import assumed
-from htagraph.whatif.options import MEANINGS, Changes
+from htagraph.whatif.options import Changes
 from htagraph.whatif.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def test_what_to_do_first_and_next_say_where() -> None:
     found = changes_of(results)
     assert found.first is not None
     assert found.first.text.startswith(
-        "Begin with the code where most can be gained: it runs 8 times, mostly in aten::linear. Half the time of "
+        "No setting is known to help: begin with this code: it runs 8 times, mostly in aten::linear. Half the time of "
     )
     following = next_change_of(results, found)
     assert following is not None

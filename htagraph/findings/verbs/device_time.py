@@ -216,7 +216,7 @@ def counters_sentences(
             f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies "
             f"or more for {time_text(longest['full_us'])}. The device did not wait for the host then."
         )
-    waited = f"{plural(blocked, 'call')} waited for room in a queue."
+    waited = f"{plural(blocked, 'launch call')} waited for earlier work of the device."
     return [f"{length} {waited if blocked else 'No call was seen to wait for room in a queue.'}", *sampled]
 
 
@@ -367,14 +367,24 @@ def roofline_sentences(
     chosen: tuple[bool, bool],
     recorder: Recorder = _PYTORCH,
     record: DeviceRecord = DeviceRecord.RECORDED,
+    *,
+    has_shapes: bool = False,
 ) -> list[str]:
     """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
 
-    `chosen` says whether the user gave the peaks of computing and of memory. `record` is the result of
-    `device_record`: without the times of device work, no peak says anything.
+    Args:
+        table: the result of `htagraph.roofline`.
+        inputs: the words of the command line that choose the job.
+        chosen: whether the user gave the peaks of computing and of memory.
+        recorder: the profiler that wrote the traces.
+        record: the result of `device_record`: without the times of device work, no peak says anything.
+        has_shapes: whether shapes of inputs were recorded.
     """
     odd, to_see = table.attrs.get("left_out", 0), command_line("summary", inputs)
     left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""
+    if not len(table) and has_shapes:
+        none = "No operator with a formula for FLOPs was recorded: work of CUDA graphs and of compiled code has none."
+        return spoken(left_out, Suggestion(f"{none} To see what takes the time", to_see))
     if not len(table):
         how = (
             f": profile with {recorder.setting('shapes')} (as data/gloo_ddp of htagraph's repository was), or with "

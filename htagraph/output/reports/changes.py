@@ -19,6 +19,7 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on
 from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.queries.paths import CriticalPath
+from htagraph.whatif.asked import asked_text
 from htagraph.whatif.options import Change, Sweep
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario, sweep, what_if
@@ -69,7 +70,7 @@ def what_if_report(
         top: how many rows of each table are shown.
     """
     after = outcomes[-1]
-    words = [change.shown(text) for change, text in zip(changes, texts, strict=False)] or texts
+    words = [asked_text(change, text) for change, text in zip(changes, texts, strict=False)] or texts
     paths = critical_path(after.baseline), after.critical_path()
     bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
     tables = {

@@ -27,6 +27,7 @@ from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.queries.arguments import records_shapes
 from htagraph.queries.device_record import device_record
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
@@ -453,7 +454,9 @@ def roofline_report(
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
     chosen = (peak_tflops is not None, peak_gbs is not None)
     recorder = recorder_of(graph.traces.values())
-    sentences = findings.roofline_sentences(table, inputs, chosen, recorder, device_record(graph))
+    record = device_record(graph)
+    has_shapes = not len(table) and records_shapes(graph)
+    sentences = findings.roofline_sentences(table, inputs, chosen, recorder, record, has_shapes=has_shapes)
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )

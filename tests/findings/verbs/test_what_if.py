@@ -7,6 +7,7 @@ import pandas as pd
 import htagraph as hg
 from htagraph.findings.verbs.what_if import sentences, sweep_sentences
 from htagraph.queries.path_segments import Batches, Bound
+from htagraph.whatif.asked import asked_text
 from htagraph.whatif.options import CHANGES
 from tests.reach import DATA, graph_of
 from tests.strategies import load, op
@@ -35,7 +36,7 @@ def test_slower_and_faster_are_told_apart() -> None:
 def test_the_answer_begins_with_the_changes_in_words() -> None:
     after = hg.what_if(graph_of(DATA / "demo")).network("2x").run()
     before = bound("computation")
-    asked = CHANGES["network"].read("2x").shown("--network 2x")
+    asked = asked_text(CHANGES["network"].read("2x"), "--network 2x")
     assert sentences(after, before, before, texts=[asked])[0].startswith(
         "With --network 2x (transfers take 0.5 times as long), the job would take "
     )
