@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +27,9 @@ class Attention(NamedTuple):
     operators: Ints
     """All operators on scores, each the outermost one; operators that run backward for them are not listed."""
     names: tuple[int, ...]
-    """The names of these, indices into `DependencyGraph.names`; the name with the most time comes first."""
+    """The names of the operators, indices into `DependencyGraph.names`; the name with the most time comes first."""
     changes: tuple[tuple[str, str], ...]
-    """The options of ``htagraph what-if``, with their values, that take this time away."""
+    """The options of the command line, with their values, that take the time of the operators away."""
 
 
 def attention_in(graph: DependencyGraph) -> Attention | None:
@@ -44,19 +44,12 @@ def attention_in(graph: DependencyGraph) -> Attention | None:
     cores = _cores(graph)
     if not len(cores.softmax):
         return None
-    operators = graph.tree.outermost(_on_scores(graph, cores))
-    forward = marked(operators, len(acts))
-    forward |= graph.tree.inside(forward)
-    backward = backward_of(graph, forward)
-    covered = forward | backward
-    time = np.where(acts.on_device, acts.duration, graph.own_time)
-    least = MIN_PERCENT / 100 * time[covered].sum()
-    spent = {name: time[forward & _of(graph, name)].sum() for name in np.unique(acts.name[operators]).tolist()}
-    names = sorted((name for name in spent if spent[name] > least), key=lambda name: -spent[name])
-    changes = tuple(_changes(graph, names, covered, time))
+    scores = _work_on_scores(graph, cores)
+    names = _names(graph, scores)
+    changes = _changes(graph, names, scores)
     glob = naming.exact_glob(graph.names[acts.name[cores.softmax[0]]])
     softmax = ("--scale", f"op={glob}*:0")  # and the operator that runs backward for it, where no arrow says which
-    return Attention(cores.softmax, operators, tuple(names), (softmax, *changes))
+    return Attention(cores.softmax, scores.operators, tuple(names), (softmax, *changes))
 
 
 class _Cores(NamedTuple):
@@ -70,33 +63,75 @@ class _Cores(NamedTuple):
 def _cores(graph: DependencyGraph) -> _Cores:
     """Return each softmax that follows one batched product, and that another one follows, on a thread."""
     acts = graph.activities
-    product, batched, soft = (
-        naming.names_that(which, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-        for which in (naming.is_product, naming.is_batched_product, naming.is_softmax)
-    )
-    order = np.flatnonzero(product | batched | soft)
-    order = order[np.lexsort((acts.start[order], acts.lane[order]))]
+    is_product = _operators(graph, naming.is_product)
+    is_batched = _operators(graph, naming.is_batched_product)
+    is_softmax = _operators(graph, naming.is_softmax)
+    rows = np.flatnonzero(is_product | is_batched | is_softmax)
+    order = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
     first = order[:-2]
     middle = order[1:-1]
     last = order[2:]
-    is_one = batched[first] & soft[middle] & batched[last] & (acts.lane[first] == acts.lane[last])
-    return _Cores(first[is_one], middle[is_one], last[is_one])
+    is_core = is_batched[first] & is_softmax[middle] & is_batched[last]
+    is_core &= acts.lane[first] == acts.lane[last]
+    return _Cores(first[is_core], middle[is_core], last[is_core])
+
+
+def _operators(graph: DependencyGraph, fits: Callable[[str], bool]) -> Mask:
+    """Return which activities are operators whose name fits."""
+    acts = graph.activities
+    return naming.names_that(fits, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
+
+
+class _WorkOnScores(NamedTuple):
+    """The work on scores, and the time of all activities."""
+
+    operators: Ints
+    """The operators on scores, each the outermost one."""
+    forward: Mask
+    """Which activities are operators on scores, or inside of one."""
+    covered: Mask
+    """Which activities are work on scores, forward or backward."""
+    time: Ints
+    """How long each activity takes itself, ns."""
+
+
+def _work_on_scores(graph: DependencyGraph, cores: _Cores) -> _WorkOnScores:
+    """Return the work on the scores of some attentions."""
+    acts = graph.activities
+    operators = graph.tree.outermost(_on_scores(graph, cores))
+    forward = marked(operators, len(acts))
+    forward |= graph.tree.inside(forward)
+    covered = forward | backward_of(graph, forward)
+    time = np.where(acts.on_device, acts.duration, graph.own_time)
+    return _WorkOnScores(operators, forward, covered, time)
+
+
+def _names(graph: DependencyGraph, scores: _WorkOnScores) -> list[int]:
+    """Return the names of operators on scores that take a share worth naming, the name with the most time first."""
+    least = MIN_PERCENT / 100 * scores.time[scores.covered].sum()
+    spent = dict[int, float]()
+    for name in np.unique(graph.activities.name[scores.operators]).tolist():
+        ns = scores.time[scores.forward & _of(graph, name)].sum()
+        if ns > least:
+            spent[name] = ns
+    return sorted(spent, key=lambda name: -spent[name])
 
 
 def _on_scores(graph: DependencyGraph, cores: _Cores) -> Mask:
     """Return which operators of some names run behind the first product of an attention and before the second."""
     acts = graph.activities
-    is_one = naming.names_that(naming.is_on_scores, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-    rows = np.flatnonzero(is_one)
+    rows = np.flatnonzero(_operators(graph, naming.is_on_scores))
     second = _whole(graph, cores)
+    lanes = acts.lane[cores.first]
     chosen = np.zeros(len(acts), np.bool_)
-    for lane in np.unique(acts.lane[cores.first]).tolist():
-        of_lane = acts.lane[cores.first] == lane
+    for lane in np.unique(lanes).tolist():
+        of_lane = lanes == lane
         begin = acts.end[cores.first[of_lane]]
         end = acts.start[second[of_lane]]
-        rows_of_lane = rows[acts.lane[rows] == lane]
-        place = np.searchsorted(begin, acts.start[rows_of_lane], "right") - 1
-        chosen[rows_of_lane[(place >= 0) & (acts.end[rows_of_lane] <= end[place])]] = True
+        candidates = rows[acts.lane[rows] == lane]
+        place = np.searchsorted(begin, acts.start[candidates], "right") - 1
+        is_between = (place >= 0) & (acts.end[candidates] <= end[place])
+        chosen[candidates[is_between]] = True
     return chosen
 
 
@@ -119,7 +154,7 @@ def _of(graph: DependencyGraph, name: int) -> Mask:
     return named | graph.tree.inside(named)
 
 
-def _changes(graph: DependencyGraph, names: list[int], covered: Mask, time: Ints) -> Iterator[tuple[str, str]]:
+def _changes(graph: DependencyGraph, names: list[int], scores: _WorkOnScores) -> Iterator[tuple[str, str]]:
     """Yield the changes that take away the time of names; operators of a name are mostly attention, or stay.
 
     Where a smaller part of a name is elsewhere, the same part of each of its times stays.
@@ -127,14 +162,20 @@ def _changes(graph: DependencyGraph, names: list[int], covered: Mask, time: Ints
     for name in names:
         glob = naming.exact_glob(graph.names[name])
         inside = _of(graph, name)
-        yield from _change(criteria_text({"op": glob}), inside, covered, time)
+        yield from _change(criteria_text({"op": glob}), inside, scores)
         backward = backward_of(graph, inside)
-        yield from _change(criteria_text({"backward_of": glob}), backward, covered, time)
+        yield from _change(criteria_text({"backward_of": glob}), backward, scores)
 
 
-def _change(which: str, rows: Mask, covered: Mask, time: Ints) -> Iterator[tuple[str, str]]:
-    """Yield the change that takes away the covered part of the time of some rows, if that is most of it."""
-    whole = time[rows].sum()
-    share = time[rows & covered].sum() / whole if whole else 0.0
+def _change(selected: str, rows: Mask, scores: _WorkOnScores) -> Iterator[tuple[str, str]]:
+    """Yield the change that takes the work on scores out of the time of some activities, if it is most of that time.
+
+    Args:
+        selected: the criteria that select the activities, as options of the command line have them.
+        rows: which activities they are.
+        scores: the work on scores.
+    """
+    whole = scores.time[rows].sum()
+    share = scores.time[rows & scores.covered].sum() / whole if whole else 0.0
     if share > MOST:
-        yield "--scale", f"{which}:{round(1 - share, 4):g}"
+        yield "--scale", f"{selected}:{round(1 - share, 4):g}"

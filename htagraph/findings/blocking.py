@@ -50,7 +50,7 @@ class BlockingClaim(finding.Claim):
     frame: str = ""
     """The innermost Python function with a source file around most of the calls; empty for none."""
     use: Use = ""
-    """What the fetched values are for; empty where nothing shows that values are used at once."""
+    """The purpose of the fetched values; empty where nothing shows that values are used at once."""
     computes: bool = False
     """Whether most of the waits are inside operators that launch kernels."""
 
@@ -93,7 +93,7 @@ def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
 
 
 def _use(graph: DependencyGraph, which: dict[str, Any]) -> Use:
-    """Return what the values are for that calls wait for."""
+    """Return the purpose of the values that calls wait for."""
     calls = calls_that_wait(graph)
     chosen = calls[marked(graph.select(**which).activities, len(graph.activities))[calls]]
     return use_of(graph, chosen)

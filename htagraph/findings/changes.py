@@ -86,7 +86,7 @@ class ProposedChange:
     is_tuned: bool = False
     """Whether it is of kernels that no setting makes faster: a vendor's, in low precision."""
     where: str = ""
-    """How often the code runs, and in what, where no way is known; empty for what is not looked up."""
+    """How often the code runs, and in which code, where no way is known; empty where this is not looked up."""
 
     @property
     def is_known(self) -> bool:
@@ -95,7 +95,7 @@ class ProposedChange:
 
     @property
     def percent(self) -> float:
-        """The gain as a share of what the gains of all changes are shares of, percent; NaN for start-up."""
+        """The gain as a share of the usual steps, or of the job without its start-up, percent; NaN for start-up."""
         if self.gain is None or self.finding == START_UP.name:
             return float("nan")
         return self.gain.percent
@@ -269,7 +269,7 @@ def _measured_first(results: Results, code: Sequence[ProposedChange], places: in
     Args:
         results: the results of the job.
         code: the changes, without intervals.
-        places: how many of the first ones are to be known.
+        places: how many of the first changes are to be known.
     """
     rows = list[ProposedChange]()
     sure_us = list[float]()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htagraph.core import naming
-from htagraph.core.arrays import Ints, marked
+from htagraph.core.arrays import Ints, Mask, inverse_of, marked
 from htagraph.core.kinds import KERNELS, ActivityKind, of_kinds
 from htagraph.findings.limits import SHORT_LIST
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -24,7 +24,7 @@ class OperatorWay(NamedTuple):
     rows: Ints
     """The operators."""
     criteria: tuple[str, ...]
-    """The criteria that select these, as options of the command line have them; one text per name."""
+    """The criteria that select the operators, as options of the command line have them; one text per name."""
 
 
 class UsualWork(NamedTuple):
@@ -33,7 +33,7 @@ class UsualWork(NamedTuple):
     kernels: float
     """How many kernels are launched inside."""
     ran_us: float
-    """How long these run, together."""
+    """How long kernels and copies run that are launched inside, together."""
     lasted_us: float
     """How long the region takes."""
 
@@ -54,20 +54,28 @@ def usual_work(graph: DependencyGraph, regions: Ints) -> UsualWork:
         120.0
     """
     acts = graph.activities
-    regions = regions[np.lexsort((acts.start[regions], acts.rank[regions]))]
-    is_first = np.append(True, np.diff(acts.rank[regions]) != 0)
-    regions = regions if is_first.all() else regions[~is_first]
-    works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
-    around = graph.tree.nearest(marked(regions, len(acts)), acts.cause[works])
-    works = works[around >= 0]
-    number = np.zeros(len(acts), np.int64)
-    number[regions] = np.arange(len(regions))
-    place = number[around[around >= 0]]
+    later = _later_regions(graph, regions)
+    launched = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    around = graph.tree.nearest(marked(later, len(acts)), acts.cause[launched])
+    is_inside = around >= 0
+    works = launched[is_inside]
+    region = inverse_of(later, len(acts))[around[is_inside]]
     is_kernel = of_kinds(acts.kind[works], KERNELS)
-    count = np.bincount(place[is_kernel], minlength=len(regions))
-    ran = np.bincount(place, acts.duration[works], minlength=len(regions))
-    lasted = acts.duration[regions]
-    return UsualWork(float(np.median(count)), float(np.median(ran)) / 1000, float(np.median(lasted)) / 1000)
+    kernels = np.bincount(region[is_kernel], minlength=len(later))
+    ran_ns = np.bincount(region, acts.duration[works], minlength=len(later))
+    return UsualWork(
+        kernels=float(np.median(kernels)),
+        ran_us=float(np.median(ran_ns)) / 1000,
+        lasted_us=float(np.median(acts.duration[later])) / 1000,
+    )
+
+
+def _later_regions(graph: DependencyGraph, regions: Ints) -> Ints:
+    """Return the regions behind the first region of each rank; all regions where no rank has a second one."""
+    acts = graph.activities
+    ordered = regions[np.lexsort((acts.start[regions], acts.rank[regions]))]
+    is_first = np.append(True, np.diff(acts.rank[ordered]) != 0)
+    return ordered if is_first.all() else ordered[~is_first]
 
 
 def convolutions_in(graph: DependencyGraph) -> OperatorWay | None:
@@ -86,9 +94,9 @@ def convolutions_in(graph: DependencyGraph) -> OperatorWay | None:
     if not len(rows):  # old profilers name kernels after operators
         rows = np.flatnonzero(named & acts.on_device)
     names = np.unique(acts.name[rows])
-    if len(rows) < MANY * max(1, len(names)) or naming.names_that(naming.is_tuning, graph.names).any():
-        return None
-    return OperatorWay(rows, _criteria(graph, rows))
+    are_many = len(rows) >= MANY * max(1, len(names))
+    is_tuned = bool(naming.names_that(naming.is_tuning, graph.names).any())
+    return OperatorWay(rows, _criteria(graph, rows)) if are_many and not is_tuned else None
 
 
 def random_numbers_in(graph: DependencyGraph) -> OperatorWay | None:
@@ -102,24 +110,35 @@ def random_numbers_in(graph: DependencyGraph) -> OperatorWay | None:
     acts = graph.activities
     if device_record(graph) is DeviceRecord.UNUSED:
         return None
-    ops = graph.tree.outermost(acts.kind == ActivityKind.OP)
-    ops = ops[np.lexsort((acts.start[ops], acts.lane[ops]))]
-    makes = naming.names_that(naming.is_random, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-    makes &= ~graph.tree.around(acts.kind == ActivityKind.LAUNCH)  # a device makes these
+    is_op = acts.kind == ActivityKind.OP
+    makes = naming.names_that(naming.is_random, graph.names)[acts.name] & is_op
+    makes &= ~graph.tree.around(acts.kind == ActivityKind.LAUNCH)  # a device makes numbers where a launch is inside
+    region = marked(_copied_afterwards(graph, makes), len(acts))
+    rows = np.flatnonzero(makes & (region | graph.tree.inside(region)))
+    return OperatorWay(rows, _criteria(graph, rows)) if len(rows) else None
+
+
+def _copied_afterwards(graph: DependencyGraph, makes: Mask) -> Ints:
+    """Return the outermost operators that make random numbers, and that a copy follows soon on the same thread.
+
+    Args:
+        graph: the job.
+        makes: which operators make random numbers on the host.
+    """
+    acts = graph.activities
+    outer = graph.tree.outermost(acts.kind == ActivityKind.OP)
+    ops = outer[np.lexsort((acts.start[outer], acts.lane[outer]))]
     is_maker = (graph.tree.around(makes) | makes)[ops]
     is_copy = naming.names_that(naming.is_conversion, graph.names)[acts.name[ops]]
     place = np.arange(len(ops))
     last_maker = np.maximum.accumulate(np.where(is_maker, place, -1))
     is_near = (last_maker >= 0) & (place - last_maker <= SHORT_LIST)
-    is_near &= acts.lane[ops[last_maker]] == acts.lane[ops]
-    copied = np.unique(ops[last_maker[is_copy & is_near]])
-    region = marked(copied, len(acts))
-    rows = np.flatnonzero(makes & (region | graph.tree.inside(region)))
-    return OperatorWay(rows, _criteria(graph, rows)) if len(rows) else None
+    is_same_thread = acts.lane[ops[last_maker]] == acts.lane[ops]
+    return np.unique(ops[last_maker[is_copy & is_near & is_same_thread]])
 
 
 def _criteria(graph: DependencyGraph, rows: Ints) -> tuple[str, ...]:
-    """Return the criteria that select activities by name, operators with what is inside."""
+    """Return the criteria that select activities by name, operators with all activities inside."""
     acts = graph.activities
     key = "name" if acts.on_device[rows].all() else "op"
     globs = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]

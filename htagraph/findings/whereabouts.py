@@ -1,4 +1,4 @@
-"""Whereabouts of code: how often code runs, and what is around most of its time."""
+"""Whereabouts of code: how often code runs, and which function, region or operator is around most of its time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["whereabouts"]
 
 
 def whereabouts(results: Results, options: tuple[str, ...]) -> str:
-    """Return a clause on how often code runs that one change makes faster, and in what; empty for none.
+    """Return a clause on how often code runs that one change makes faster, and in which function; empty for none.
 
     Args:
         results: the results of the job.
-        options: the options of ``htagraph what-if`` that make the code faster.
+        options: the options of the command line that make the code faster.
 
     Example:
         >>> import htagraph as hg
@@ -38,18 +38,22 @@ def whereabouts(results: Results, options: tuple[str, ...]) -> str:
     if not len(rows):
         return ""
     around = _around(results.graph, rows)
-    where = f", mostly in {in_short(around)}" if around else ""
-    return f"it runs {_how_often(results, rows)}{where}"
+    place = f", mostly in {in_short(around)}" if around else ""
+    return f"it runs {_how_often(results, rows)}{place}"
 
 
 def _rows(graph: DependencyGraph, options: tuple[str, ...]) -> Ints:
     """Return the activities whose time a change scales, each the outermost one of its name; none for other changes."""
     nothing = np.zeros(0, np.int64)
-    steps = steps_of(options)
-    if len(steps) != 1 or steps[0][0] != "scale":
+    changes = steps_of(options)
+    if len(changes) != 1:
         return nothing
-    given = criteria(steps[0][1].rpartition(":")[0])
-    glob = given.get("op") or given.get("name")
+    option, value = changes[0]
+    if option != "scale":
+        return nothing
+    scaled, _, _ = value.rpartition(":")
+    chosen_by = criteria(scaled)
+    glob = chosen_by.get("op") or chosen_by.get("name")
     if not isinstance(glob, str):
         return nothing
     return graph.tree.outermost(named_activities(graph, glob))
@@ -57,37 +61,61 @@ def _rows(graph: DependencyGraph, options: tuple[str, ...]) -> Ints:
 
 def _how_often(results: Results, rows: Ints) -> str:
     """Return how often activities run in a usual step, or in the job, in words."""
-    acts = results.graph.activities
-    usual = rows[np.isin(acts.step[rows], regular_steps(results.graph, results.graph.time)[0])]
+    graph = results.graph
+    acts = graph.activities
+    numbers, _ = regular_steps(graph, graph.time)
+    usual = rows[np.isin(acts.step[rows], numbers)]
     is_per_step = results.steps > 1 and len(usual) > 0
     counted = usual if is_per_step else rows
+    rank = acts.rank[counted]
     step = acts.step[counted] if is_per_step else np.zeros(len(counted), np.int64)
-    count = np.unique(np.stack((acts.rank[counted], step)), axis=1, return_counts=True)[1]
-    often = int(np.median(count))
-    times = "once" if often == 1 else plural(often, "time")
-    ranks = " on each rank" if len(np.unique(acts.rank[counted])) > 1 else ""
-    return f"{times}{' per step' * is_per_step}{ranks}"
+    _, counts = np.unique(np.stack((rank, step)), axis=1, return_counts=True)
+    usual_count = int(np.median(counts))
+    times = "once" if usual_count == 1 else plural(usual_count, "time")
+    per_step = " per step" if is_per_step else ""
+    ranks = " on each rank" if len(np.unique(rank)) > 1 else ""
+    return f"{times}{per_step}{ranks}"
 
 
 def _around(graph: DependencyGraph, rows: Ints) -> str:
-    """Return the name of what is around most of the time of activities: a user's function, a region, or an operator."""
+    """Return the name of the user's function, region or operator around most of the time; empty for none.
+
+    Args:
+        graph: the job.
+        rows: the activities whose time counts.
+    """
     acts = graph.activities
+    duration = acts.duration[rows]
     cause = acts.cause[rows]
-    inner = np.where(acts.on_device[rows] & (cause >= 0), cause, rows)
+    is_launched = acts.on_device[rows] & (cause >= 0)
+    inner = np.where(is_launched, cause, rows)
     for wanted in _kinds_around(graph, rows):
         around = graph.tree.nearest(wanted, inner)
-        names = acts.name[around]
-        time = np.bincount(names[around >= 0], acts.duration[rows[around >= 0]], len(graph.names))
-        if time.max(initial=0.0) > MOST * acts.duration[rows].sum():
+        is_inside = around >= 0
+        names = acts.name[around[is_inside]]
+        time = np.bincount(names, duration[is_inside], len(graph.names))
+        if time.max(initial=0.0) > MOST * duration.sum():
             return graph.names[int(time.argmax())]
     return ""
 
 
 def _kinds_around(graph: DependencyGraph, rows: Ints) -> Iterator[Mask]:
-    """Yield what may be around activities: functions of user's files, annotations, then operators in no other one."""
+    """Yield the functions in files of users, then the annotations, then the outermost operators, of other names.
+
+    Args:
+        graph: the job.
+        rows: the activities whose names are left out.
+    """
     acts = graph.activities
-    other = ~np.isin(acts.name, np.unique(acts.name[rows])) & ~acts.on_device
-    frame = names_that(lambda name: is_source_frame(name) and not is_library_frame(name), graph.names)[acts.name]
-    yield other & frame & (acts.kind == ActivityKind.PYTHON)
-    yield other & (acts.kind == ActivityKind.ANNOTATION)
-    yield marked(graph.tree.outermost(acts.kind == ActivityKind.OP), len(acts)) & other
+    may_enclose = ~np.isin(acts.name, np.unique(acts.name[rows]))
+    may_enclose &= ~acts.on_device
+    is_users = names_that(_is_users_frame, graph.names)[acts.name]
+    yield may_enclose & is_users & (acts.kind == ActivityKind.PYTHON)
+    yield may_enclose & (acts.kind == ActivityKind.ANNOTATION)
+    outermost = graph.tree.outermost(acts.kind == ActivityKind.OP)
+    yield may_enclose & marked(outermost, len(acts))
+
+
+def _is_users_frame(name: str) -> bool:
+    """Return whether a name is of a Python function in a file of the user."""
+    return is_source_frame(name) and not is_library_frame(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import collective_op, is_autograd_node, is_backward, is_optimizer, is_product, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -24,7 +25,7 @@ class RepeatedReductions(NamedTuple):
 
 
 class _OfRank(NamedTuple):
-    """What a rank does, in the order of time, ns."""
+    """The all-reduces of one rank, and the moments at which its passes compute, in the order of time, ns."""
 
     reductions: Ints
     """The all-reduces, in the order in which they were asked for."""
@@ -39,10 +40,10 @@ class _OfRank(NamedTuple):
 
 
 def repeated_reductions(graph: DependencyGraph) -> RepeatedReductions | None:
-    """Return the all-reduces of which equal ones follow each other before each step of an optimizer; None for none.
+    """Return all-reduces that come in equal groups before each step of an optimizer; None where no group repeats.
 
-    Between equal ones are products of a forward pass and operators of a backward pass, so that no reductions of equal
-    layers are meant. All ranks and steps of the optimizer have as many.
+    Between two groups are products of a forward pass and operators of a backward pass, so that reductions of equal
+    layers are no groups. All ranks and all steps of the optimizer have the same number of groups.
 
     Example:
         >>> import htagraph as hg
@@ -50,68 +51,108 @@ def repeated_reductions(graph: DependencyGraph) -> RepeatedReductions | None:
         True
     """
     rows = list[Ints]()
-    times = set[int]()
+    counts = set[int]()
     bytes_of = np.full(len(graph.activities), -1, np.int64)
     bytes_of[graph.waits.activity] = graph.waits.bytes
     for rank in graph.ranks:
         of_rank = _of_rank(graph, rank)
-        interval = np.searchsorted(of_rank.optimizer, of_rank.asked)
-        is_closed = interval < len(of_rank.optimizer)  # what follows the last step may go on after the recording
-        for number in np.unique(interval[is_closed]).tolist():
-            own = np.flatnonzero(interval == number)
-            sizes = bytes_of[of_rank.reductions[own]]
-            if number == 0 and len(of_rank.optimizer) > 1:  # it may have begun before the recording
-                continue
-            times.add(_times(sizes, of_rank.asked[own], of_rank))
-            rows.append(of_rank.reductions[own])
-    if len(times) != 1 or min(times) < 2:
+        for chosen in _before_steps(of_rank):
+            reductions = of_rank.reductions[chosen]
+            counts.add(_times(bytes_of[reductions], of_rank.asked[chosen], of_rank))
+            rows.append(reductions)
+    if len(counts) != 1 or min(counts) < 2:
         return None
-    return RepeatedReductions(np.concatenate(rows), times.pop())
+    return RepeatedReductions(np.concatenate(rows), counts.pop())
+
+
+def _before_steps(of_rank: _OfRank) -> Iterator[Ints]:
+    """Yield the positions of the all-reduces before each step of the optimizer whose interval is whole."""
+    steps = len(of_rank.optimizer)
+    interval = np.searchsorted(of_rank.optimizer, of_rank.asked)
+    is_closed = interval < steps  # reductions after the last step may go on after the recording
+    for number in np.unique(interval[is_closed]).tolist():
+        is_cut = number == 0 and steps > 1  # the first interval may have begun before the recording
+        if not is_cut:
+            yield np.flatnonzero(interval == number)
 
 
 def _of_rank(graph: DependencyGraph, rank: int) -> _OfRank:
-    """Return what one rank reduces and computes."""
+    """Return the all-reduces of one rank, and the moments at which its passes compute."""
     acts = graph.activities
     here = acts.rank == rank
-    reduces = names_that(lambda name: collective_op(name) == "all_reduce", graph.names)[acts.name]
-    rows = np.flatnonzero(here & reduces & of_kinds(acts.kind, COMMUNICATION))
-    is_caused = acts.on_device[rows] & (acts.cause[rows] >= 0)
-    asked = acts.start[np.where(is_caused, acts.cause[rows], rows)]
+    on_host = here & ~acts.on_device
+    reductions = _all_reduces(graph, here)
+    is_caused = acts.on_device[reductions] & (acts.cause[reductions] >= 0)
+    asking = np.where(is_caused, acts.cause[reductions], reductions)
+    asked = acts.start[asking]
     order = np.argsort(asked, kind="stable")
-    steps = here & ~acts.on_device & names_that(is_optimizer, graph.names)[acts.name]
+    steps = on_host & names_that(is_optimizer, graph.names)[acts.name]
     is_node = names_that(is_backward, graph.names) | names_that(is_autograd_node, graph.names)
     nodes = here & (acts.kind == ActivityKind.OP) & is_node[acts.name]
-    products = here & ~acts.on_device & names_that(is_product, graph.names)[acts.name] & ~graph.tree.inside(nodes)
-    begins = [np.sort(acts.start[chosen]) for chosen in (steps, nodes, products)]
-    return _OfRank(rows[order], asked[order], *begins)
+    products = on_host & names_that(is_product, graph.names)[acts.name]
+    products &= ~graph.tree.inside(nodes)
+    return _OfRank(
+        reductions=reductions[order],
+        asked=asked[order],
+        optimizer=np.sort(acts.start[steps]),
+        backward=np.sort(acts.start[nodes]),
+        forward=np.sort(acts.start[products]),
+    )
+
+
+def _all_reduces(graph: DependencyGraph, here: Mask) -> Ints:
+    """Return the all-reduces among some activities."""
+    acts = graph.activities
+    is_all_reduce = names_that(lambda name: collective_op(name) == "all_reduce", graph.names)[acts.name]
+    return np.flatnonzero(here & is_all_reduce & of_kinds(acts.kind, COMMUNICATION))
 
 
 def _times(sizes: Ints, asked: Array, of_rank: _OfRank) -> int:
-    """Return how many equal groups some all-reduces are, each behind a forward and a backward pass of its own.
-
-    Where sizes were not recorded, groups are equal that are behind as many operators of the backward pass.
+    """Return into how many equal groups some all-reduces fall, with a forward and a backward pass between two groups.
 
     Args:
-        sizes: bytes of each, in the order in which they were asked for; -1 where unknown.
-        asked: when each was asked for.
-        of_rank: what the rank does.
+        sizes: bytes of each all-reduce, in the order in which they were asked for; -1 where unknown.
+        asked: when each all-reduce was asked for.
+        of_rank: the passes of the rank.
     """
     nodes = np.searchsorted(of_rank.backward, asked)
     products = np.searchsorted(of_rank.forward, asked)
     for times in range(len(sizes), 1, -1):
-        each, rest = divmod(len(sizes), times)
-        if rest:
+        if len(sizes) % times:
             continue
-        size = np.sort(sizes.reshape(times, each), axis=1)
-        begin = np.arange(times) * each
-        end = begin + each - 1
-        is_alike = bool((size == size[0]).all())
-        has_passes = bool(
-            (products[begin[1:]] > products[end[:-1]]).all() and (nodes[begin[1:]] > nodes[end[:-1]]).all()
-        )
-        if (sizes <= 0).any():
-            between = nodes[begin[1:]] - nodes[end[:-1]]
-            is_alike = is_alike and len(np.unique(between)) == 1
-        if is_alike and has_passes:
+        nodes_between = _between(nodes, times)
+        products_between = _between(products, times)
+        has_passes = bool((products_between > 0).all() and (nodes_between > 0).all())
+        if has_passes and _are_alike(sizes, nodes_between, times):
             return times
     return 1
+
+
+def _between(counts: Ints, times: int) -> Ints:
+    """Return how many operators begin between each group of all-reduces and the next group.
+
+    Args:
+        counts: for each all-reduce, how many of the operators began before it.
+        times: the number of groups.
+    """
+    groups = counts.reshape(times, -1)
+    first = groups[1:, 0]
+    last_before = groups[:-1, -1]
+    return first - last_before
+
+
+def _are_alike(sizes: Ints, nodes_between: Ints, times: int) -> bool:
+    """Return whether groups of all-reduces have equal sizes.
+
+    Where sizes were not recorded, groups are alike that have the same number of operators of the backward pass between.
+
+    Args:
+        sizes: bytes of each all-reduce; -1 where unknown.
+        nodes_between: how many operators of the backward pass begin between each group and the next group.
+        times: the number of groups.
+    """
+    groups = np.sort(sizes.reshape(times, -1), axis=1)
+    if (groups != groups[0]).any():
+        return False
+    is_unknown = bool((sizes <= 0).any())
+    return not is_unknown or len(np.unique(nodes_between)) == 1

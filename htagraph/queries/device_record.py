@@ -1,4 +1,4 @@
-"""What a recording shows of devices: one answer, for all that is said of times of devices."""
+"""Whether a recording shows the work of devices: one answer for every statement on times of devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["DeviceRecord", "collective_calls", "device_record", "ranks_with_devi
 
 
 class DeviceRecord(Enum):
-    """What a recording shows of the devices of a job."""
+    """Whether a recording shows the work of the devices of a job, and why not."""
 
     RECORDED = "work of devices was recorded"
     COUNTED = "a profiler of counters ran kernels one by one, and kept none of their times"
@@ -26,12 +26,12 @@ class DeviceRecord(Enum):
 
     @property
     def is_lost(self) -> bool:
-        """Whether a job has devices and none of their work was recorded: of what they did, the file says nothing."""
+        """Whether a job has devices and none of their work was recorded: the file says nothing about that work."""
         return self in (DeviceRecord.COUNTED, DeviceRecord.UNRECORDED)
 
 
 def device_record(graph: DependencyGraph) -> DeviceRecord:
-    """Return what a recording shows of the devices of a job.
+    """Return whether a recording shows the work of the devices of a job, and why not.
 
     Example:
         >>> import htagraph as hg
@@ -46,7 +46,7 @@ def device_record(graph: DependencyGraph) -> DeviceRecord:
 
 
 def ranks_with_device(graph: DependencyGraph) -> Ints:
-    """Return the ranks that show a device: by what they do with it, or as their machine has one."""
+    """Return the ranks that show a device: by launches and work on a device, or as their machine has one."""
     acts = graph.activities
     is_used = acts.on_device | (acts.kind == ActivityKind.LAUNCH) | only_with_device(graph, slice(0, len(acts)))
     listed = [rank for rank, trace in graph.traces.items() if trace.facts.devices and _has_rows(graph, rank)]
@@ -54,6 +54,7 @@ def ranks_with_device(graph: DependencyGraph) -> Ints:
 
 
 def _has_rows(graph: DependencyGraph, rank: int) -> bool:
+    """Return whether a rank has any activity."""
     rows = graph.activities.of_rank(rank)
     return rows.stop > rows.start
 
@@ -73,11 +74,12 @@ def collective_calls(graph: DependencyGraph) -> dict[str, int]:
         {}
     """
     acts = graph.activities
-    names = names_that(_asks_for_collective, graph.names)[acts.name]
-    rows = names & of_kinds(acts.kind, (ActivityKind.OP, *ANNOTATIONS))
-    counts = Counter(graph.names[name] for name in acts.name[rows].tolist())
+    asks = names_that(_asks_for_collective, graph.names)[acts.name]
+    asks &= of_kinds(acts.kind, (ActivityKind.OP, *ANNOTATIONS))
+    counts = Counter(graph.names[name] for name in acts.name[asks].tolist())
     return dict(counts.most_common())
 
 
 def _asks_for_collective(name: str) -> bool:
+    """Return whether a name is of an operator or annotation that asks for a collective."""
     return bool(collective_op(name, host=True))

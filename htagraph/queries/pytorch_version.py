@@ -1,4 +1,4 @@
-"""Version of PyTorch: which versions may have made a recording, by what only some of them write."""
+"""Version of PyTorch: which versions may have made a recording, by entries and names that only some versions write."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ _COMPILES: Final = (2, 0)
 """The first version with torch.compile and fused attention. Source: release notes."""
 _COUNTS_FROM_BASE: Final = (2, 4)
 """The first version whose times in files count from ``baseTimeNanoseconds``. Source: Kineto's changes of April 2024."""
-
-
 HAS_TF32_SETTING: Final = (1, 12)
 """The first version with ``torch.set_float32_matmul_precision``. Source: release notes."""
 
@@ -45,9 +43,10 @@ def versions_of(graph: DependencyGraph) -> Versions:
         >>> versions_of(hg.load("data/demo"))
         Versions(least=(2, 4), before=None)
     """
-    said = [version for trace in graph.traces.values() for version in _said(trace.facts)]
-    if said:
-        return Versions(min(said), (min(said)[0], min(said)[1] + 1))
+    stated = [version for trace in graph.traces.values() for version in _stated(trace.facts)]
+    if stated:
+        major, minor = min(stated)
+        return Versions((major, minor), (major, minor + 1))
     if names_that(is_of_old_pytorch, graph.names).any():
         return Versions(_FIRST, _ONE_CONVOLUTION)
     if graph.traces and all(trace.facts.base_ns is not None for trace in graph.traces.values()):
@@ -56,10 +55,10 @@ def versions_of(graph: DependencyGraph) -> Versions:
     return Versions(least, None)
 
 
-def _said(facts: Facts) -> list[Version]:
-    """Return the version that a recording by `htagraph.profile` says; none for others."""
-    found = _NUMBERS.match(str(facts.settings.get("torch", "")))
-    return [(int(found[1]), int(found[2]))] if found else []
+def _stated(facts: Facts) -> list[Version]:
+    """Return the version that `htagraph.profile` wrote into a recording; none for recordings by another profiler."""
+    numbers = _NUMBERS.match(str(facts.settings.get("torch", "")))
+    return [(int(numbers[1]), int(numbers[2]))] if numbers else []
 
 
 def has_version(graph: DependencyGraph, version: Version) -> bool | None:
@@ -71,7 +70,8 @@ def has_version(graph: DependencyGraph, version: Version) -> bool | None:
         >>> has_version(graph, (2, 3)), has_version(graph, (2, 9))
         (True, None)
     """
-    known = versions_of(graph)
-    if known.least >= version:
+    possible = versions_of(graph)
+    if possible.least >= version:
         return True
-    return False if known.before is not None and known.before <= version else None
+    is_later = possible.before is not None and possible.before <= version
+    return False if is_later else None

@@ -46,7 +46,7 @@ def backward_of(graph: DependencyGraph) -> dict[int, Backward]:
     acts = graph.activities
     regions = names_that(is_backward_region, graph.names)[acts.name] & of_kinds(acts.kind, _CODE)
     computes = names_that(_is_of_engine, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
-    found = {rank: Backward(0, 0) for rank in graph.ranks}
+    by_rank = {rank: Backward(0, 0) for rank in graph.ranks}
     for rank in np.unique(acts.rank[regions]).tolist():
         rows = np.flatnonzero(acts.rank == rank)
         if computes[rows].any():
@@ -55,8 +55,8 @@ def backward_of(graph: DependencyGraph) -> dict[int, Backward]:
         asked = union(graph.time[2 * asked_rows], graph.time[2 * asked_rows + 1])
         shown_rows = rows[~of_kinds(acts.kind[rows], _CODE)]
         shown = union(graph.time[2 * shown_rows], graph.time[2 * shown_rows + 1])
-        found[rank] = Backward(length(asked), length(difference(asked, shown)))
-    return found
+        by_rank[rank] = Backward(length(asked), length(difference(asked, shown)))
+    return by_rank
 
 
 def _is_of_engine(name: str) -> bool:

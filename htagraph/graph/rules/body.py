@@ -27,18 +27,37 @@ def body(job: RecordedJob) -> Edges:
 
 
 def _stretches(job: RecordedJob) -> Iterator[Edges]:
+    """Yield the edges of threads, of devices, and of borrowed activities."""
+    yield _on_hosts(job)
+    yield _on_devices(job)
+    yield from _borrowed(job)
+
+
+def _on_hosts(job: RecordedJob) -> Edges:
+    """Return an edge for each stretch of self time on a thread of the host."""
     source, target, owner = job.slices
-    busy = (owner >= 0) & (job.loaders < 0)
     lasts = job.moment(target)
     lasts -= job.moment(source)
     lasts[job.outside.waits] = job.outside.fetch
-    source, target, owner, lasts = source[busy], target[busy], owner[busy], lasts[busy]
-    yield Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
+    busy = (owner >= 0) & (job.loaders < 0)
+    return Edges.of(source[busy], target[busy], lasts[busy], EdgeKind.BODY, Provenance.ORDER, activity=owner[busy])
+
+
+def _on_devices(job: RecordedJob) -> Edges:
+    """Return an edge for each kernel, copy and recorded wait of a stream."""
     work = np.flatnonzero(job.activities.on_device)
-    lasts = job.moment(2 * work + 1) - job.moment(2 * work)
+    start = 2 * work
+    end = start + 1
+    lasts = job.moment(end) - job.moment(start)
     is_wait = np.isin(work, job.serial_work.waited)
     lasts[is_wait] = 0  # it lasts until the work ends that it waits for
-    yield Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
-    lent = np.flatnonzero(job.activities.borrowed)  # no duration, at the start of the launch that they are inside of
-    for ends in ((2 * job.activities.parent[lent], 2 * lent), (2 * lent, 2 * lent + 1)):
-        yield Edges.of(ends[0], ends[1], 0, EdgeKind.BODY, Provenance.INFERRED, activity=lent)
+    return Edges.of(start, end, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
+
+
+def _borrowed(job: RecordedJob) -> Iterator[Edges]:
+    """Yield the edges of borrowed activities, which have no duration and are at the start of the launch around."""
+    lent = np.flatnonzero(job.activities.borrowed)
+    start = 2 * lent
+    launch_start = 2 * job.activities.parent[lent]
+    yield Edges.of(launch_start, start, 0, EdgeKind.BODY, Provenance.INFERRED, activity=lent)
+    yield Edges.of(start, start + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=lent)
