@@ -191,7 +191,7 @@ def _when(results: Results) -> list[BoundClaim]:
     claim = BoundClaim(
         "bound",
         cast("Category", bound.cause),
-        bound.causes.get(bound.cause, 0.0),
+        min(100.0, bound.causes.get(bound.cause, 0.0)),
         "percent",
         rests_on=doubts_of(results) & rests,
         ranks=tuple(bound.ranks),

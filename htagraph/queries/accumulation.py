@@ -117,6 +117,8 @@ def _times(sizes: Ints, asked: Array, of_rank: _OfRank) -> int:
     """
     nodes = np.searchsorted(of_rank.backward, asked)
     products = np.searchsorted(of_rank.forward, asked)
+    if not _is_behind_backward(asked, of_rank).all():  # gradients are reduced while, or after, they are computed
+        return 1
     for times in range(len(sizes), 1, -1):
         if len(sizes) % times:
             continue
@@ -126,6 +128,27 @@ def _times(sizes: Ints, asked: Array, of_rank: _OfRank) -> int:
         if has_passes and _are_alike(sizes, nodes_between, times):
             return times
     return 1
+
+
+def _is_behind_backward(asked: Array, of_rank: _OfRank) -> Mask:
+    """Return which all-reduces are asked for behind an operator of a backward pass, not of a forward pass.
+
+    Args:
+        asked: when each all-reduce was asked for.
+        of_rank: the passes of the rank.
+    """
+    last_backward = _last_before(of_rank.backward, asked)
+    last_forward = _last_before(of_rank.forward, asked)
+    return np.asarray(last_backward > last_forward)
+
+
+def _last_before(moments: Array, until: Array) -> Array:
+    """Return the last moment before each time; the least number for none."""
+    place = np.searchsorted(moments, until) - 1
+    none = np.iinfo(np.int64).min
+    if not len(moments):
+        return np.full(len(until), none)
+    return np.where(place >= 0, moments[np.maximum(place, 0)], none)
 
 
 def _between(counts: Ints, times: int) -> Ints:

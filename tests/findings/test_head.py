@@ -14,6 +14,7 @@ import htagraph as hg
 from htagraph.findings.changes import ranked
 from htagraph.findings.finding import Claim
 from htagraph.findings.head import MOST_NUMBERS, MOST_WORDS, RecordingExtent, head_of, numbers_in, times_in, words_in
+from htagraph.findings.next_change import NextChange
 from htagraph.findings.phrases import Advice
 from htagraph.findings.preconditions import HAS_GRAPHS
 from htagraph.findings.ranks_missing import RanksMissingClaim
@@ -107,4 +108,6 @@ def test_the_next_change_is_said_by_the_first_sentence_of_its_advice() -> None:
     claims = [blocking(300.0, 30.0), gain("aten::mm", 100.0, 10.0, "operator", target="op=aten::mm")]
     first, second = ranked(claims).rows
     advised = replace(second, action=Advice("Begin with v. 2 of gemm.", "See what else takes time."))
-    assert head_of(claims, (first, advised), extent("1 rank")).then == "Begin with v. 2 of gemm."
+    following = NextChange(advised, "This adds 80.0 µs.")
+    head = head_of(claims, (first, advised), extent("1 rank"), following)
+    assert head.then == "Begin with v. 2 of gemm. This adds 80.0 µs."

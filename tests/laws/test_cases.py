@@ -69,7 +69,7 @@ def test_k02_a_cold_start_is_named_on_both_ranks(run: Run) -> None:
     assert "cudaFree 14.6 ms" in text
     assert "first launches of 3 kernels 33.0 ms" in text
     assert share_after(text, "Start-up is") >= 85
-    assert "85 % of its time is start-up: record after a warm-up" in first_line(text)
+    assert "85 % of the recording is the start of its process: record after a warm-up" in first_line(text)
     assert "expandable_segments" not in text
 
 

@@ -63,3 +63,19 @@ def test_the_gain_is_that_of_all_reductions_but_the_last() -> None:
     assert "no_sync()" in REMEDY.advice(claim)
     others = STEPS * (BATCHES - 1) * BUCKETS * LASTS
     assert 0 < claim.figure <= others
+
+
+def test_equal_reductions_of_a_forward_and_a_backward_pass_are_of_tensor_parallel_layers() -> None:
+    events = list[Json]()
+    at, number = 0, 1
+    for _ in range(STEPS):
+        for operator in ("aten::mm", "aten::mm", "MmBackward0", "MmBackward0"):
+            reduction = kernel(COMMUNICATE, at + 16, LASTS, number)
+            reduction["args"] |= {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float"}
+            events += [op(operator, at, 10), launch(at + 11, 4, number), reduction]
+            number += 1
+            at += LASTS + 30
+        events.append(runtime("cudaDeviceSynchronize", at, 20))
+        events.append(annotation("Optimizer.step#SGD.step", at + 30, 20))
+        at += 60
+    assert repeated_reductions(load(events)) is None

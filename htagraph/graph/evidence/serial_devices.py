@@ -90,4 +90,7 @@ def _of_device(job: RecordedJob, kernels: Ints, waits: Ints) -> SerialWork:
     is_over &= acts.end[ended] > acts.start[waits]
     is_over &= acts.lane[ended] != acts.lane[waits]
     is_over &= acts.end[waits] - acts.end[ended] <= 2 * LIMITS.queued_ns
+    following = order[np.minimum(place + 1, len(order) - 1)]
+    runs_next = (place + 1 < len(order)) & (acts.start[following] < acts.end[waits])
+    is_over &= ~runs_next  # a wait that lasts into the next kernel was for something else
     return SerialWork(before[turns], after[turns], ended[is_over], waits[is_over])

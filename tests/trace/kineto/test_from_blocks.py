@@ -63,7 +63,7 @@ def test_instants_without_a_category_have_no_row_but_may_end_the_window() -> Non
     marker = {"ph": "i", "name": "mine", "ts": 5}
     found = both(marker, {**marker, "cat": "mine"}, {**marker, "ph": "I", "cat": "mine"})
     assert [row["index"] for row in found["instants"]] == [1, 2]
-    assert (found["counts"], found["window end"]) == ({"i": 2, "I": 1}, False)
+    assert (found["counts"], found["window end"]) == ({"i": 2, "I": 1}, None)
     assert both(END)["window end"]
 
 
