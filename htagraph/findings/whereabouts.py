@@ -65,15 +65,17 @@ def _how_often(results: Results, rows: Ints) -> str:
     acts = graph.activities
     numbers, _ = regular_steps(graph, graph.time)
     usual = rows[np.isin(acts.step[rows], numbers)]
-    is_per_step = results.steps > 1 and len(usual) > 0
+    is_per_step = results.steps > 1 and len(usual) >= len(numbers)
     counted = usual if is_per_step else rows
-    rank = acts.rank[counted]
-    step = acts.step[counted] if is_per_step else np.zeros(len(counted), np.int64)
-    _, counts = np.unique(np.stack((rank, step)), axis=1, return_counts=True)
-    usual_count = int(np.median(counts))
-    times = "once" if usual_count == 1 else plural(usual_count, "time")
+    steps = len(numbers) if is_per_step else 1
+    rank, counts = np.unique(acts.rank[counted], return_counts=True)
+    fewest = round(int(counts.min()) / steps)
+    most = round(int(counts.max()) / steps)
+    times = "once" if most == 1 else plural(most, "time")
+    if fewest < most:
+        times = f"{fewest:,} to {times}"
     per_step = " per step" if is_per_step else ""
-    ranks = " on each rank" if len(np.unique(rank)) > 1 else ""
+    ranks = " on each rank" if len(rank) > 1 else ""
     return f"{times}{per_step}{ranks}"
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
+from htagraph.findings.phrases import Suggestion
 from htagraph.output.render import FORMATS, csv_text, frames_of, render_report, render_summary, render_validation
 from htagraph.output.report import Report
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, step, write
@@ -144,7 +145,8 @@ def test_no_rank_is_called_minus_one_and_names_that_are_cut_alike_differ() -> No
 
 def test_a_command_to_copy_is_never_broken_and_numbers_stay_beside_their_units() -> None:
     line = "htagraph what-if " + "x" * 200 + " --scale 'name=*a b*:0.5'"
-    text = render_report(report(sentences=["a " * 25 + f"100 % of it: {line}"]), "table", width=56)
+    sentence = Suggestion("a " * 25 + "100 % of it", line)
+    text = render_report(report(sentences=[sentence]), "table", width=56)
     assert f"\n    {line}\n" in text
     assert "100 %" in text
 
