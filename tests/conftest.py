@@ -57,7 +57,8 @@ _SLOW_EXAMPLES = {
 
 _ONE_OF = 1 if os.environ.get("HTAGRAPH_EVERY_CASE") else 3
 """Of the cases of a slow test, and of the recordings that a law is asked of, one in so many is run. Names choose these,
-the same on every machine, and each test has one case at least. ``HTAGRAPH_EVERY_CASE=1`` runs every case. Chosen: on two cores the whole takes 12 minutes, and all cases 20. Doubled, some recordings are asked by few laws."""
+the same on every machine, and each test has one case at least. ``HTAGRAPH_EVERY_CASE=1`` runs every case. Chosen: on
+two cores the whole takes 12 minutes, and all cases 20. Doubled, some recordings are asked by few laws."""
 
 
 _LOAD = loading.load

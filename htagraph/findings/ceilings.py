@@ -55,7 +55,7 @@ def alone_of(graph: DependencyGraph, bound: Bound) -> RankAlone | None:
 
 
 def _without_rank(graph: DependencyGraph, rank: int) -> float:
-    """Return by what percentage the job is shorter without a rank; little if others are as late."""
+    """Return the percentage by which the job is shorter without a rank; little if another rank is as late."""
     scenario = what_if(graph).scale(factor=0.0, rank=rank)
     with suppress(SelectionError):  # it waits for no loader
         scenario = scenario.free_dataloader(rank=rank)

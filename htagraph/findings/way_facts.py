@@ -24,8 +24,8 @@ from htagraph.whatif.options import criteria_text
 __all__ = ["WayFact", "accumulation", "attention", "convolutions", "list_of", "named_as", "random_numbers"]
 
 WayFact: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
-"""The recorded fact, as the start of a sentence; the changes that are closest to the better way, as options of
-``htagraph what-if`` and their values; the activities."""
+"""The recorded fact, as the start of a sentence; the changes that are closest to the better way, as options of the
+command line with their values; the activities."""
 
 
 def accumulation(graph: DependencyGraph) -> Iterator[WayFact]:
@@ -56,40 +56,40 @@ def accumulation(graph: DependencyGraph) -> Iterator[WayFact]:
 
 def attention(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield attention whose scores are written to memory and read again by operators of their own."""
-    found = attention_in(graph)
-    if not found:
+    scores = attention_in(graph)
+    if not scores:
         return
-    listed = list_of(graph, found.names) if found.names else "a softmax runs"
-    often = plural(len(found.softmax), "time")
+    listed = list_of(graph, scores.names) if scores.names else "a softmax runs"
+    often = plural(len(scores.softmax), "time")
     text = f"Between the two products of attention, {often}, {listed} on scores in memory"
-    yield text, found.changes, found.operators
+    yield text, scores.changes, scores.operators
 
 
 def convolutions(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield convolutions for which a library could choose among kernels."""
-    found = convolutions_in(graph)
-    if not found:
+    chosen = convolutions_in(graph)
+    if not chosen:
         return
-    rows = found.rows
+    rows = chosen.rows
     on_host_us = float(graph.activities.duration[rows].mean()) / 1000
     ran_us = usual_work(graph, rows).ran_us or on_host_us
     names = np.unique(graph.activities.name[rows]).tolist()
     text = f"{list_of(graph, names)} {plural(len(rows), 'time')}, {time_text(ran_us)} each"
     stays = REACH["convolutions"].likely
-    changes = tuple(("--scale", f"{criteria}:{stays}") for criteria in found.criteria)
+    changes = tuple(("--scale", f"{criteria}:{stays}") for criteria in chosen.criteria)
     yield text, changes, rows
 
 
 def random_numbers(graph: DependencyGraph) -> Iterator[WayFact]:
     """Yield random numbers that the host makes before they are copied."""
-    found = random_numbers_in(graph)
-    if not found:
+    numbers = random_numbers_in(graph)
+    if not numbers:
         return
-    rows = found.rows
+    rows = numbers.rows
     names = np.unique(graph.activities.name[rows]).tolist()
     often = plural(len(rows), "time")
     text = f"{list_of(graph, names)} on the host {often}, and a copy or conversion follows"
-    changes = tuple(("--scale", f"{criteria}:0") for criteria in found.criteria)
+    changes = tuple(("--scale", f"{criteria}:0") for criteria in numbers.criteria)
     yield text, changes, rows
 
 
@@ -106,7 +106,7 @@ def list_of(graph: DependencyGraph, names: Sequence[int]) -> str:
         names: indices into `graph.names`.
     """
     further = len(names) - SHORT_LIST
-    more = [plural(further, "more name")] if further > 0 else []
+    further_names = [plural(further, "more name")] if further > 0 else []
     first = [in_short(graph.names[name]) for name in names[:SHORT_LIST]]
     verb = "runs" if len(names) == 1 else "run"
-    return f"{and_list([*first, *more])} {verb}"
+    return f"{and_list([*first, *further_names])} {verb}"

@@ -159,9 +159,7 @@ def _set(text: str) -> dict[str, Any]:
 def _factor(text: str, what: str) -> float:
     """Return how many times as long something takes: 2 is twice as long, 2x is twice as fast."""
     faster = _TIMES.fullmatch(text.strip())
-    if faster and float(faster[1]):
-        return 1 / float(faster[1])
-    return _number(text, what)
+    return 1 / float(faster[1]) if faster and float(faster[1]) else _number(text, what)
 
 
 def _network_factor(text: str) -> dict[str, Any]:

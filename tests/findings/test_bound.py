@@ -10,7 +10,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.kinds import Category
-from htagraph.findings.bound import BOUND, BoundClaim, LateStart, RankAlone
+from htagraph.findings.bound import BOUND, BoundClaim, LateStart
+from htagraph.findings.ceilings import RankAlone
 from htagraph.findings.change import usual_us
 from htagraph.findings.changes import changes_of
 from htagraph.findings.finding import claims_that_are
