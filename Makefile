@@ -10,7 +10,7 @@ setup:  ## Install the package, editable, with everything that tests and checks 
 quick:  ## Run the tests for daily work: all but those marked slow
 	pytest -n auto -m 'not slow'
 
-test:  ## Run every test, of slow ones a third of the cases
+test:  ## Run every test, of slow ones a sixth of the cases
 	pytest -n auto
 
 every:  ## Run every case of every test
