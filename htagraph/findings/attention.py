@@ -44,12 +44,24 @@ def attention_in(graph: DependencyGraph) -> Attention | None:
     cores = _cores(graph)
     if not len(cores.softmax):
         return None
+    elsewhere = _share_elsewhere(graph, cores)
+    if elsewhere >= MOST:  # no criteria tell attention from routers and classifiers
+        return None
     scores = _work_on_scores(graph, cores)
     names = _names(graph, scores)
     changes = _changes(graph, names, scores)
     glob = naming.exact_glob(graph.names[acts.name[cores.softmax[0]]])
-    softmax = ("--scale", f"op={glob}*:0")  # and the operator that runs backward for it, where no arrow says which
+    # the glob has a star for the operator that runs backward, where no arrow says which one that is
+    softmax = ("--scale", f"op={glob}*:{round(elsewhere, 4):g}")
     return Attention(cores.softmax, scores.operators, tuple(names), (softmax, *changes))
+
+
+def _share_elsewhere(graph: DependencyGraph, cores: _Cores) -> float:
+    """Return the share of softmax operators, of the name that attention has, that are in no attention."""
+    acts = graph.activities
+    name = acts.name[cores.softmax[0]]
+    named = graph.tree.outermost((acts.name == name) & (acts.kind == ActivityKind.OP))
+    return 1 - float(np.isin(named, cores.softmax).mean())
 
 
 class _Cores(NamedTuple):
@@ -65,7 +77,7 @@ def _cores(graph: DependencyGraph) -> _Cores:
     acts = graph.activities
     is_product = _operators(graph, naming.is_product)
     is_batched = _operators(graph, naming.is_batched_product)
-    is_softmax = _operators(graph, naming.is_softmax)
+    is_softmax = marked(graph.tree.outermost(_operators(graph, naming.is_softmax)), len(acts))
     rows = np.flatnonzero(is_product | is_batched | is_softmax)
     order = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
     first = order[:-2]

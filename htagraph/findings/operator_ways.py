@@ -9,6 +9,7 @@ import numpy as np
 from htagraph.core import naming
 from htagraph.core.arrays import Ints, Mask, inverse_of, marked
 from htagraph.core.kinds import KERNELS, ActivityKind, of_kinds
+from htagraph.core.statistics import MOST
 from htagraph.findings.limits import SHORT_LIST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.device_record import DeviceRecord, device_record
@@ -114,8 +115,28 @@ def random_numbers_in(graph: DependencyGraph) -> OperatorWay | None:
     makes = naming.names_that(naming.is_random, graph.names)[acts.name] & is_op
     makes &= ~graph.tree.around(acts.kind == ActivityKind.LAUNCH)  # a device makes numbers where a launch is inside
     region = marked(_copied_afterwards(graph, makes), len(acts))
-    rows = np.flatnonzero(makes & (region | graph.tree.inside(region)))
+    is_copied = makes & (region | graph.tree.inside(region))
+    rows = _of_mostly_chosen_names(graph, is_copied)
     return OperatorWay(rows, _criteria(graph, rows)) if len(rows) else None
+
+
+def _of_mostly_chosen_names(graph: DependencyGraph, chosen: Mask) -> Ints:
+    """Return the chosen operators of names that have most of their time in chosen operators.
+
+    The changes select by name: of another name, they would take away the time of operators that stay.
+
+    Args:
+        graph: the job.
+        chosen: the operators.
+    """
+    acts = graph.activities
+    names = len(graph.names)
+    is_op = acts.kind == ActivityKind.OP
+    of_all_ns = np.bincount(acts.name[is_op], acts.duration[is_op], names)
+    of_chosen_ns = np.bincount(acts.name[chosen], acts.duration[chosen], names)
+    is_mostly_chosen = of_chosen_ns > MOST * of_all_ns
+    rows = np.flatnonzero(chosen)
+    return rows[is_mostly_chosen[acts.name[rows]]]
 
 
 def _copied_afterwards(graph: DependencyGraph, makes: Mask) -> Ints:
@@ -138,7 +159,12 @@ def _copied_afterwards(graph: DependencyGraph, makes: Mask) -> Ints:
 
 
 def _criteria(graph: DependencyGraph, rows: Ints) -> tuple[str, ...]:
-    """Return the criteria that select activities by name, operators with all activities inside."""
+    """Return the criteria that select activities by name, operators with all activities inside.
+
+    Args:
+        graph: the job.
+        rows: the activities.
+    """
     acts = graph.activities
     key = "name" if acts.on_device[rows].all() else "op"
     globs = [naming.exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]

@@ -259,17 +259,27 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
     alone = {row.change.name: row.gain.per_step_us for row in proposed if row.change and row.gain}
+    unknown_us = _unknown_us(results, chosen, outcome, is_whole=is_whole)
+    chosen_options = {offer.options for offer in chosen}
     return BestChanges(
-        changed, _curve(savings, found, job_ns), saved, (max(low, 0.0), high), steps > 1, has_start_up,
-        _how(found[-1]) if found else "optimal", len(savings.changes),
-        savings.left_out, tuple(alone[name] for name in savings.left_out),
-        per_step(_unknown_us(results, chosen, outcome, is_whole=is_whole), steps),
-        outcome, tuple(word for offer in chosen for word in offer.options),
-        len(first),
-        tuple(row for row in proposed if row.options in {offer.options for offer in chosen}),
-        int(budget),
-        _meeting(savings, found[-1].changes) if found else (),
-    )  # fmt: skip
+        changes=changed,
+        curve=_curve(savings, found, job_ns),
+        saved_us=saved,
+        interval_us=(max(low, 0.0), high),
+        per_step=steps > 1,
+        without_start_up=has_start_up,
+        how=_how(found[-1]) if found else "optimal",
+        among=len(savings.changes),
+        left_out=savings.left_out,
+        left_out_us=tuple(alone[name] for name in savings.left_out),
+        unknown_us=per_step(unknown_us, steps),
+        outcome=outcome,
+        options=tuple(word for offer in chosen for word in offer.options),
+        among_known=len(first),
+        proposed=tuple(row for row in proposed if row.options in chosen_options),
+        budget=int(budget),
+        meeting=_meeting(savings, found[-1].changes) if found else (),
+    )
 
 
 def _unknown_us(results: Results, chosen: Sequence[Offer], planned: Outcome, *, is_whole: bool) -> float:

@@ -42,6 +42,29 @@ def test_a_softmax_between_batched_products_is_attention(last: str, *, is_one: b
     assert bool(claim_of(results)) == is_one
 
 
+def test_a_softmax_of_routers_is_no_attention() -> None:
+    attention = in_row(("aten::bmm", 90.0), ("aten::_softmax", 90.0), ("aten::bmm", 90.0))
+    routers = in_row(*[("aten::mm", 50.0), ("aten::_softmax", 90.0)] * 4, begin=1_000.0)
+    few = in_row(("aten::mm", 50.0), ("aten::_softmax", 90.0), begin=1_000.0)
+    assert attention_in(load([*attention, *routers])) is None
+    found = attention_in(load([*attention, *attention_again(), *few]))
+    assert found is not None
+    assert found.changes[0] == ("--scale", "op=aten::_softmax*:0.3333")
+
+
+def attention_again() -> list[Json]:
+    """Return a second attention behind the first one."""
+    return in_row(("aten::bmm", 90.0), ("aten::_softmax", 90.0), ("aten::bmm", 90.0), begin=500.0)
+
+
+def test_a_softmax_inside_of_another_one_is_one_softmax() -> None:
+    events = in_row(("aten::bmm", 90.0), ("aten::_safe_softmax", 90.0), ("aten::bmm", 90.0))
+    events.append(op("aten::_softmax", 95.0, 50.0))
+    claim = claim_of(Results(load(events)))
+    assert claim is not None
+    assert claim.figure == pytest.approx(90.0, abs=0.1)
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(_ON_SCORES), st.integers(20, 200)), max_size=5),
     st.lists(st.tuples(st.sampled_from(_ON_SCORES), st.integers(20, 200)), max_size=5),

@@ -67,6 +67,12 @@ def test_random_numbers_of_the_host_that_are_copied_are_better_made_on_the_devic
     assert "does not say" not in row.action
 
 
+def test_one_copy_among_many_weights_is_no_reason_to_move_all_of_a_name() -> None:
+    weights = [op("aten::uniform_", 20_000 + 1000 * number, 900) for number in range(16)]
+    assert random_numbers_in(load(making())) is not None
+    assert random_numbers_in(load([*making(), *weights])) is None
+
+
 def test_random_numbers_that_stay_on_the_host_are_left_alone() -> None:
     assert random_numbers_in(load(making(copies=False))) is None
     graph = load(making(direction="Device -> Pageable"))
