@@ -43,7 +43,7 @@ __all__ = [
     "while_loading",
 ]  # fmt: skip
 
-_CATEGORIES = ("host", "launch", "sync")
+_CATEGORIES = ("host", "launch", "sync", "allocator")
 _KEYS = ["what", "inside", "before", "rank"]
 PAUSES = Table(
     "What the host did on the critical path",

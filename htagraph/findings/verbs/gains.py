@@ -75,11 +75,11 @@ def path_sentences(
 def _spent(path: CriticalPath, hops: pd.DataFrame, *, is_whole: bool) -> str:
     """Return what a path is spent on, how long it takes, and on which ranks it is, in one sentence."""
     bound = bound_of(path)
-    named = [(cause, share) for cause, share in bound.causes.items() if share >= MIN_PERCENT][:_MOST_CAUSES]
-    parts = and_list([part for cause, share in named for part in _parts(path, bound, cause, share)])
+    named = [(category, share) for category, share in bound.shares.items() if share >= MIN_PERCENT][:_MOST_CAUSES]
+    spent = and_list([words for category, share in named for words in _parts(path, bound, category, share)])
     of_what = "whole recording" if is_whole else "steps that were asked for"
     lasts = time_text(path.makespan_ns / 1000)
-    said = f"The critical path of the {of_what} takes {lasts}: {parts}"
+    said = f"The critical path of the {of_what} takes {lasts}: {spent}"
     ranks = list(bound.ranks.items())
     if len(path.graph.ranks) == 1 or not ranks:
         return f"{said}."
@@ -92,10 +92,10 @@ def _spent(path: CriticalPath, hops: pd.DataFrame, *, is_whole: bool) -> str:
 
 
 def _parts(path: CriticalPath, bound: Bound, cause: str, share: float) -> list[str]:
-    """Return a cause of a path with its share, in words; time in a region without any event is no host code."""
+    """Return a category of a path with its share, in words; time in a region without any event is no host code."""
     if cause == "communication":
         return [f"{share_text(share)} {transfers_words(absent_ranks(path.graph))}"]
-    words = cause_words(cause, bound.shares)
+    words = cause_words(cause, {cause: share}, is_on_cpu=bound.is_on_cpu)
     region = silent_region(path.graph, path.segments) if cause == "host" else None
     if region is None or region.percent < MIN_PERCENT:
         return [f"{share_text(share)} {words}"]

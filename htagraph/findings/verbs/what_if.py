@@ -9,10 +9,20 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import source_of
+from htagraph.findings.bound import bound_verb, source_of
 from htagraph.findings.change import per_step, saved_us
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING, SHORT_LIST
-from htagraph.findings.phrases import and_list, cause_words, plural, share_text, shortened, size_text, spoken, time_text
+from htagraph.findings.phrases import (
+    and_list,
+    cause_words,
+    causes_words,
+    plural,
+    share_text,
+    shortened,
+    size_text,
+    spoken,
+    time_text,
+)
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.path_segments import Bound
@@ -142,19 +152,24 @@ def _bound(before: Bound, now: Bound, source: str) -> str:
     earlier = f"; {head:.0f} % is earlier work, as long as recorded" if head >= 100 * MIN_SHARE else ""
     if earlier and now.causes[now.cause] < MIN_PERCENT:
         return f"Earlier work, as long as recorded, is then {share_text(head)} of the critical path."
+    if len(now.leaders) > 1:
+        shares = {_words(now, cause, source): now.causes[cause] for cause in now.leaders}
+        when = "still" if set(now.leaders) == set(before.leaders) else "then"
+        said = f"It would {when} have no single bound: {causes_words(shares)}"
+        return f"{said} of the critical path{where}{earlier}."
     share = f"{now.causes[now.cause]:.0f} % of the critical path{where}{earlier}"
-    name = _cause(now, source)
-    name_before = _cause(before, source)
-    if now.cause == before.cause:
-        return f"It would still be bound by {name}: {share}."
-    instead = f" instead of {name_before}" if before.cause else ""
-    return f"It would then be bound by {name} ({share}){instead}."
+    by = f"{bound_verb(now.causes[now.cause])} {_words(now, now.cause, source)}"
+    was_single = len(before.leaders) <= 1
+    if now.cause == before.cause and was_single:
+        return f"It would still be {by}: {share}."
+    instead = f" instead of {_words(before, before.cause, source)}" if before.cause and was_single else ""
+    return f"It would then be {by} ({share}){instead}."
 
 
-def _cause(bound: Bound, source: str) -> str:
-    """Return the cause of a bound in words."""
-    words = cause_words(bound.cause, bound.shares)
-    return f"{words} in {source}" if source and bound.cause == "outside" else words
+def _words(bound: Bound, cause: str, source: str) -> str:
+    """Return a cause of a path in words."""
+    words = cause_words(cause, bound.shares, is_on_cpu=bound.is_on_cpu)
+    return f"{words} in {source}" if source and cause == "outside" else words
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float, *, of_batches: bool = False) -> list[str]:

@@ -92,7 +92,7 @@ def what_if_report(
         del brief["changes"]
     notes = list(after.notes)
     sentences = [
-        *findings.sentences(after, *map(_bound_by_gain, paths), texts=words),
+        *findings.sentences(after, *map(_bound_of_verdict, paths), texts=words),
         *(f"Note: {note}" for note in notes),
     ]
     sentences[:0] = unmatched_sentences(after.baseline)
@@ -109,12 +109,13 @@ def what_if_report(
     )
 
 
-def _bound_by_gain(path: CriticalPath) -> Bound:
-    """Return the bound of a path: the cause by gain, as in verdicts, and shares of the whole path, as in tables."""
+def _bound_of_verdict(path: CriticalPath) -> Bound:
+    """Return the bound of a path: the cause as in verdicts, and shares of the whole path, as in tables."""
     by_share = bound_of(path)
-    by_gain = Results(path.graph, path=path).bound
-    cause = by_gain.cause if by_gain.cause in by_share.causes else ""
-    return by_share._replace(cause=cause)
+    by_verdict = Results(path.graph, path=path).bound
+    cause = by_verdict.cause if by_verdict.cause in by_share.causes else ""
+    is_tied = cause and set(by_verdict.leaders) == set(by_share.leaders)
+    return by_share._replace(cause=cause, leaders=by_share.leaders if is_tied else (cause,))
 
 
 def _prediction(after: Outcome) -> pd.DataFrame:
