@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -17,25 +18,22 @@ from htagraph.core.naming import is_whole_graph, short_name, stable_name, step_n
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound_words import (
     LOADER_ADVICE,
-    Absent,
-    BoundClaim,
-    KernelShare,
-    LateStart,
     bound_advice,
     bound_reason,
     bound_sentence,
     bound_text,
     bound_verb,
     categories_of,
-    is_unrecorded,
+    is_mostly_unrecorded,
     loader_advice,
 )
-from htagraph.findings.ceilings import alone_of, overlap_us
+from htagraph.findings.ceilings import RankAlone, alone_of, overlap_us
 from htagraph.findings.change import Gain, PredictedChange, gain_of, scenario_of
 from htagraph.findings.finding import (
     PREDICTS,
     BarPart,
     Chart,
+    Claim,
     Evidence,
     Finding,
     Place,
@@ -55,7 +53,7 @@ from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import operator_of
 from htagraph.queries.fetches import outside_waits
-from htagraph.queries.path_segments import CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES, Batches
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.silent_regions import SilentRegion, silent_region
 
@@ -83,6 +81,81 @@ _GONE = {
 """A job without a cause that can be gone altogether; all else takes some time in any case."""
 _CEILINGS = ("communication",)
 """Causes that never go away altogether: sending less or overlapping more gains at most the whole."""
+Absent: TypeAlias = Literal["recorded", "matched", ""]
+"""Whether most communication may have waited for ranks that were not recorded, or not matched; empty for neither."""
+
+
+class LateStart(NamedTuple):
+    """The path waits until a recording begins."""
+
+    rank: int
+    """The rank whose recording begins late."""
+    us: float
+    """How late it begins, µs."""
+    percent: float
+    """Percent of the usual path."""
+
+
+class KernelShare(NamedTuple):
+    """A kernel with its share of the critical path."""
+
+    name: str
+    percent: float
+    is_tuned: bool = False
+    """Whether it is a vendor's, in low precision already."""
+    is_graph: bool = False
+    """Whether it is a whole CUDA graph, and no kernel."""
+    variants: int = 1
+    """Kernels that share the name: instances of one template, which are together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundClaim(Claim):
+    """A cause bounds the job; the figure is its share of the critical path, percent."""
+
+    about: Category = field(kw_only=False)
+    """The cause."""
+    shares: Mapping[str, float]
+    """Percent of the path by category, the largest first."""
+    rank_shares: Mapping[int, float]
+    """Percent of the path by rank, the largest first."""
+    batches: Batches
+    """The batches of a loader with workers."""
+    by_workers: bool = False
+    """Whether the worker processes of a data loader set the pace."""
+    has_several_ranks: bool = False
+    """Whether the job has several ranks."""
+    usual: tuple[int, ...] = ()
+    """The usual steps that the claim is about; empty for the whole recording."""
+    is_started: bool = False
+    """Whether the path has start-up, which the claim is not about."""
+    unrecorded_percent: float = 0.0
+    """Percent of the path that is host time without any event."""
+    silent: SilentRegion | None = None
+    """The region with most of the path in which nothing was recorded; None where that is little."""
+    absent: Absent = ""
+    """Whether most communication may have waited for ranks that were not recorded, or not matched."""
+    source: str = ""
+    """The region in which the job waits for a process that was not recorded and is no data loader; empty for none."""
+    alone: RankAlone | None = None
+    """The rank that gains most alone; None where that is not known."""
+    late: LateStart | None = None
+    """The recording that begins late on the path; None for none."""
+    largest: str | None = None
+    """The largest part of a job of nothing but host code, in words; None for every other job."""
+    leaders: tuple[str, ...] = ()
+    """The cause, and the causes with nearly the same share; empty or one where a single cause leads."""
+    is_on_cpu: bool = False
+    """Whether the time of the host is mostly that of operators which compute, as the job uses no device."""
+    free_ns: Mapping[str, int] = field(default_factory=dict)
+    """How much shorter the job is without a cause, ns, by cause; empty where the gain of the claim is not known."""
+    first_kernel: KernelShare | None = None
+    """The kernel with most of the path, where computation bounds the job."""
+    has_roofs: bool = True
+    """Whether a roofline of the job has an answer."""
+    overlap_us: float | None = None
+    """The most that more overlap of transfers gains, µs: the work of ranks that transfers may run beside; None where
+    transfers do not bound the job."""
 
 
 def _when(results: Results) -> list[BoundClaim]:
@@ -265,6 +338,11 @@ def _silent(results: Results) -> SilentRegion | None:
     """Return the region with most of the path in which nothing was recorded; None where that is little."""
     region = silent_region(results.usual_path.graph, results.parts)
     return region if region and region.percent >= 100 * LARGE_SHARE else None
+
+
+def is_unrecorded(claim: Claim) -> bool:
+    """Return whether the host bounds the job, but mostly in time without any event."""
+    return isinstance(claim, BoundClaim) and is_mostly_unrecorded(claim)
 
 
 def absent_ranks(graph: DependencyGraph) -> Absent:

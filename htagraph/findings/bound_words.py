@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
-from htagraph.core.kinds import Category
 from htagraph.core.statistics import MOST
-from htagraph.findings.ceilings import RankAlone, overlap_text
+from htagraph.findings.ceilings import overlap_text
 from htagraph.findings.change import likely, per_step
-from htagraph.findings.finding import Claim, in_short
+from htagraph.findings.finding import in_short
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, SHORT_LIST, VISIBLE_PERCENT
 from htagraph.findings.phrases import (
     CATEGORY_WORDS,
@@ -26,21 +24,19 @@ from htagraph.findings.phrases import (
 )
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.path_segments import HOST_CATEGORIES, Batches
-from htagraph.queries.silent_regions import SilentRegion
+
+if TYPE_CHECKING:
+    from htagraph.findings.bound import BoundClaim, KernelShare
 
 __all__ = [
     "LOADER_ADVICE",
-    "Absent",
-    "BoundClaim",
-    "KernelShare",
-    "LateStart",
     "bound_advice",
     "bound_reason",
     "bound_sentence",
     "bound_text",
     "bound_verb",
     "categories_of",
-    "is_unrecorded",
+    "is_mostly_unrecorded",
     "loader_advice",
 ]
 
@@ -65,81 +61,6 @@ _WITHOUT = {
     "allocator": "without them",
 }
 """The job without its cause, in words, by cause; every other cause is an "it"."""
-Absent: TypeAlias = Literal["recorded", "matched", ""]
-"""Whether most communication may have waited for ranks that were not recorded, or not matched; empty for neither."""
-
-
-class LateStart(NamedTuple):
-    """The path waits until a recording begins."""
-
-    rank: int
-    """The rank whose recording begins late."""
-    us: float
-    """How late it begins, µs."""
-    percent: float
-    """Percent of the usual path."""
-
-
-class KernelShare(NamedTuple):
-    """A kernel with its share of the critical path."""
-
-    name: str
-    percent: float
-    is_tuned: bool = False
-    """Whether it is a vendor's, in low precision already."""
-    is_graph: bool = False
-    """Whether it is a whole CUDA graph, and no kernel."""
-    variants: int = 1
-    """Kernels that share the name: instances of one template, which are together."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoundClaim(Claim):
-    """A cause bounds the job; the figure is its share of the critical path, percent."""
-
-    about: Category = field(kw_only=False)
-    """The cause."""
-    shares: Mapping[str, float]
-    """Percent of the path by category, the largest first."""
-    rank_shares: Mapping[int, float]
-    """Percent of the path by rank, the largest first."""
-    batches: Batches
-    """The batches of a loader with workers."""
-    by_workers: bool = False
-    """Whether the worker processes of a data loader set the pace."""
-    has_several_ranks: bool = False
-    """Whether the job has several ranks."""
-    usual: tuple[int, ...] = ()
-    """The usual steps that the claim is about; empty for the whole recording."""
-    is_started: bool = False
-    """Whether the path has start-up, which the claim is not about."""
-    unrecorded_percent: float = 0.0
-    """Percent of the path that is host time without any event."""
-    silent: SilentRegion | None = None
-    """The region with most of the path in which nothing was recorded; None where that is little."""
-    absent: Absent = ""
-    """Whether most communication may have waited for ranks that were not recorded, or not matched."""
-    source: str = ""
-    """The region in which the job waits for a process that was not recorded and is no data loader; empty for none."""
-    alone: RankAlone | None = None
-    """The rank that gains most alone; None where that is not known."""
-    late: LateStart | None = None
-    """The recording that begins late on the path; None for none."""
-    largest: str | None = None
-    """The largest part of a job of nothing but host code, in words; None for every other job."""
-    leaders: tuple[str, ...] = ()
-    """The cause, and the causes with nearly the same share; empty or one where a single cause leads."""
-    is_on_cpu: bool = False
-    """Whether the time of the host is mostly that of operators which compute, as the job uses no device."""
-    free_ns: Mapping[str, int] = field(default_factory=dict)
-    """How much shorter the job is without a cause, ns, by cause; empty where the gain of the claim is not known."""
-    first_kernel: KernelShare | None = None
-    """The kernel with most of the path, where computation bounds the job."""
-    has_roofs: bool = True
-    """Whether a roofline of the job has an answer."""
-    overlap_us: float | None = None
-    """The most that more overlap of transfers gains, µs: the work of ranks that transfers may run beside; None where
-    transfers do not bound the job."""
 
 
 def loader_advice(batches: Batches) -> str:
@@ -186,7 +107,7 @@ def bound_text(claim: BoundClaim) -> str:
 
 def _leaders(claim: BoundClaim) -> tuple[str, ...]:
     """Return the cause, or several causes without a leader; a cause with unrecorded time stands alone."""
-    is_single = claim.silent is not None or is_unrecorded(claim) or claim.about not in claim.leaders
+    is_single = claim.silent is not None or is_mostly_unrecorded(claim) or claim.about not in claim.leaders
     return (claim.about,) if is_single else claim.leaders
 
 
@@ -202,7 +123,7 @@ def _bound_by(claim: BoundClaim, *, in_full: bool = True) -> str:
     """
     leaders = _leaders(claim)
     rows = _rows_of_host(claim) if in_full else ""
-    if is_unrecorded(claim) and not claim.silent and not in_full:
+    if is_mostly_unrecorded(claim) and not claim.silent and not in_full:
         said = f"{bound_verb(claim.figure)} host time, most of it without any event: {share_text(claim.figure)}"
     elif len(leaders) > 1:
         shares = {_called(claim, cause): _share_of(claim, cause) for cause in leaders}
@@ -237,7 +158,7 @@ def bound_verb(percent: float) -> str:
 
 def _rows_of_host(claim: BoundClaim) -> str:
     """Return the rows of tables that the share of the host is the sum of, where its name does not say these."""
-    if "host" not in _leaders(claim) or _called(claim, "host") != THE_HOST or is_unrecorded(claim):
+    if "host" not in _leaders(claim) or _called(claim, "host") != THE_HOST or is_mostly_unrecorded(claim):
         return ""
     shares = {CATEGORY_WORDS[category]: claim.shares.get(category, 0.0) for category in HOST_CATEGORIES}
     rows = [f"{words} {share_text(share)}" for words, share in shares.items() if share >= VISIBLE_PERCENT / 2]
@@ -246,7 +167,7 @@ def _rows_of_host(claim: BoundClaim) -> str:
 
 def _gains_more(claim: BoundClaim) -> str:
     """Say which other cause gains more than the one with most of the path; empty for none."""
-    if claim.gain is None or claim.largest is not None or claim.by_workers or is_unrecorded(claim):
+    if claim.gain is None or claim.largest is not None or claim.by_workers or is_mostly_unrecorded(claim):
         return ""
     gains_ns = {cause: ns for cause, ns in claim.free_ns.items() if cause == claim.about or cause in claim.shares}
     best = max(gains_ns, key=lambda cause: gains_ns[cause], default=claim.about)
@@ -262,7 +183,7 @@ def _cause_and_share(claim: BoundClaim) -> str:
     if silent and silent.percent > MOST * claim.figure:
         return f"what {silent.name} does or waits for, of which nothing is recorded: {share_text(silent.percent)}"
     share = share_text(claim.figure - (silent.percent if silent else 0.0))
-    word = "host time" if is_unrecorded(claim) and not silent else _called(claim, claim.about)
+    word = "host time" if is_mostly_unrecorded(claim) and not silent else _called(claim, claim.about)
     return f"{word}: {share}"
 
 
@@ -276,7 +197,7 @@ def _in_silence(claim: BoundClaim) -> str:
     if silent:
         return f"; {share_text(silent.percent)} is in {silent.name}, of which nothing is recorded (code, or a wait)"
     share = share_text(claim.unrecorded_percent)
-    if is_unrecorded(claim):
+    if is_mostly_unrecorded(claim):
         return f", {share} without any event, so what ran then is not known"
     return f", {share} without any event (code, or a wait)" if claim.unrecorded_percent >= 100 * LARGE_SHARE else ""
 
@@ -337,14 +258,14 @@ def _path(claim: BoundClaim) -> str:
     return "the rest of the critical path" if is_part else "the critical path"
 
 
-def is_unrecorded(claim: Claim) -> bool:
+def is_mostly_unrecorded(claim: BoundClaim) -> bool:
     """Return whether the host bounds the job, but mostly in time without any event."""
-    return isinstance(claim, BoundClaim) and claim.about == "host" and claim.unrecorded_percent > 100 * MOST
+    return claim.about == "host" and claim.unrecorded_percent > 100 * MOST
 
 
 def bound_advice(claim: BoundClaim) -> str:
     """Return the advice on the bound of a job; empty for nothing."""
-    if is_unrecorded(claim):
+    if is_mostly_unrecorded(claim):
         return claim.recorder.to_see("modules", "what the host does")
     if claim.about == "data_loading":
         return loader_advice(claim.batches)
@@ -390,7 +311,7 @@ def _late(claim: BoundClaim) -> str:
 def _free(claim: BoundClaim) -> str:
     """Return how much less time the job would take without its cause; empty where that is unknown."""
     gain = claim.gain
-    if gain is None or claim.by_workers or is_unrecorded(claim):
+    if gain is None or claim.by_workers or is_mostly_unrecorded(claim):
         return ""
     who = "a step" if gain.scope == "step" else "the job"
     interval = likely(gain) if claim.about == "host" else ""

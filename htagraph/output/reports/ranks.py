@@ -250,7 +250,12 @@ def time_before_steps(graph: DependencyGraph, window: tuple[int, int]) -> str:
 def _brief_path(
     path: CriticalPath, whole: pd.DataFrame, tables: dict[str, pd.DataFrame], top: int
 ) -> dict[str, pd.DataFrame]:
-    """Return one table per group of all shares, hops by pair of ranks, near paths without activity numbers."""
+    """Return one table per group of all shares, hops by pair of ranks, near paths without activity numbers.
+
+    Categories have the words that sentences use.
+    """
+    from htagraph.findings.verbs.gains import category_words
+
     brief = {}
     for group in ("category", "rank", "operator", "kernel"):
         rows = _steps_as_one(whole) if group == "operator" else whole
@@ -258,6 +263,8 @@ def _brief_path(
         rows = rows.rename(columns={"key": group, "count": "segments"})
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
+    words = category_words(path)
+    brief["path_category"] = brief["path_category"].assign(category=brief["path_category"]["category"].map(words))
     host = tables["host"]
     if len(host):  # one column says what ran, or what untraced code came before
         what = host["what"].where(host["what"] != "", untraced_before(host["before"]))
