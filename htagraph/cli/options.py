@@ -151,6 +151,7 @@ OPTIONS: Mapping[str, Any] = {
         str | None, "--steps", "--step", metavar="STEPS",
         help=f"From the start to the end of these ProfilerSteps, {_NUMBERS}",
     ),
+    "plan.full": _option(bool, "--full", help="Show all tables, what bounds the job, and what was compared."),
     "segments": _option(bool, "--segments", help="Print every segment of the path."),
     "graphviz": _option(
         Path | None, "--graphviz", callback=ending("PICTURES", "pictures"),

@@ -80,7 +80,7 @@ VERBS: Mapping[str, str | Question] = {
     "plan": Question(
         "reports.ranks:plan_report",
         "What to change, each change by its gain, and which changes save most together, as gains do not add up.",
-        options={"budget": None},
+        options={"budget": None, "full": False},
     ),
     "stragglers": Question(
         "reports.ranks:stragglers_report",

@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kernels import is_tuned_kernel
-from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, is_dispatch, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
@@ -103,6 +103,8 @@ class GainClaim(Claim):
     """Whether its activities enclose the activities of that larger whole."""
     mostly: str = ""
     """The work inside that is nearly all of its time; empty for none."""
+    code: str | None = None
+    """What takes half of its time with the change, in words, where these are not its own; empty where no change does."""
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
@@ -128,8 +130,10 @@ def is_unknown(results: Results, name: str) -> bool:
 
 def _when(results: Results) -> list[GainClaim]:
     claims = list[GainClaim]()
-    for row in rows_that_gain(results):
-        claims += _replayed(results, row)
+    rows = list(rows_that_gain(results))
+    code = _code_by_name(results, rows)
+    for row in rows:
+        claims += [replace(claim, code=code.get(claim.about, "")) for claim in _replayed(results, row)]
         if len(claims) == MAX_LISTED:
             break
     claims = sorted(_folded(results.graph, claims), key=lambda claim: (-claim.figure, in_short(claim.about)))
@@ -406,7 +410,10 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
         return None
     if claim.is_loader:
         return PredictedChange(_LOADER, ("--free-dataloader",), gain_in(claim))
-    return PredictedChange(f"half the time of {gain_name(claim)}", ("--scale", f"{claim.target}:0.5"), claim.half)
+    code = gain_name(claim) if claim.code is None else claim.code
+    if not code:  # transfers, which another row of the list is about
+        return None
+    return PredictedChange(f"half the time of {code}", ("--scale", f"{claim.target}:0.5"), claim.half)
 
 
 class FasterCode(NamedTuple):
@@ -427,7 +434,9 @@ def gaining(results: Results) -> Iterator[FasterCode]:
     """
     if PREDICTS & results.graph.ledger.lacks:
         return
-    for row in rows_that_gain(results):
+    rows = list(rows_that_gain(results))
+    code = _code_by_name(results, rows)
+    for row in rows:
         name = str(row["name"])
         if _is_region(results.graph, row) or not row["target"] or is_unknown(results, name):
             continue
@@ -439,10 +448,40 @@ def gaining(results: Results) -> Iterator[FasterCode]:
         if is_loader:
             change = PredictedChange(_LOADER, ("--free-dataloader",), gain)
             yield FasterCode(change, loader_advice(results.bound.batches), is_tuned=False)
-        else:
-            words = _named(row["what"], name)
-            change = PredictedChange(f"half the time of {words}", ("--scale", f"{row['target']}:0.5"), gain)
+        elif name in code:
+            words = f"half the time of {code[name]}"
+            change = PredictedChange(words, ("--scale", f"{row['target']}:0.5"), gain)
             yield FasterCode(change, "", _is_tuned(results, row))
+
+
+def _code_by_name(results: Results, rows: Sequence[Mapping[Any, Any]]) -> dict[str, str]:
+    """Return the words for the code of each row, by its name; no two names have the same words.
+
+    An operator whose time is mostly transfers is no code: the process group names this time, where that is a row.
+    """
+    wholes = [str(row["name"]) for row in rows]
+    has_group = any(row["what"] == "group" for row in rows)
+    words = dict[str, str]()
+    for row, name in zip(rows, wholes, strict=True):
+        is_transfers = row["what"] == "operator" and _is_mostly_transfers(results, str(row["target"]))
+        if is_transfers and has_group:
+            continue
+        within = "transfers in " if is_transfers else ""
+        words[name] = f"{within}{_named(row['what'], name, wholes)}"
+    kept = list(words)
+    apart = distinct(list(words.values()), kept, LETTERS_IN_SHORT)
+    return dict(zip(kept, apart, strict=True))
+
+
+def _is_mostly_transfers(results: Results, target: str) -> bool:
+    """Return whether most time of the critical path in what a target selects is transfers between ranks."""
+    parts = results.path.segments
+    chosen = activities_of(initial(results.graph), criteria(target))[:-1] if target else None
+    if chosen is None:
+        return False
+    length = parts.length * chosen[parts.activity]
+    transfers = length[parts.category == CATEGORIES.index("communication")]
+    return bool(transfers.sum() > MOST * length.sum())
 
 
 def _is_region(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:

@@ -27,7 +27,7 @@ from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import COUNTS_ONCE, Best, Offer, Savings, best_sets, outcome_of, savings_of
+from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
 
 __all__ = ["CURVE", "TABLE", "BestChanges", "offer_of", "offers_of", "plan", "plan_of"]
 
@@ -61,7 +61,7 @@ class BestChanges:
     """The changes that save most together."""
 
     changes: pd.DataFrame
-    """One row per change, in the order in which each adds most to those above it."""
+    """One row per change, in the order of `options`: each adds most to those above it; what replaces work is first."""
     curve: pd.DataFrame
     """One row per number of changes, up to the budget."""
     saved_us: float
@@ -86,7 +86,7 @@ class BestChanges:
     outcome: Outcome
     """The prediction with all changes."""
     options: tuple[str, ...]
-    """The options of ``htagraph what-if`` that make all changes, in an order in which they may follow each other."""
+    """The options of ``htagraph what-if`` that make all changes, in the order of `changes`."""
     among_known: int = 0
     """How many of these have a known way; faster code is put beside such changes, never in their place."""
     proposed: tuple[ProposedChange, ...] = ()
@@ -118,26 +118,42 @@ class BestChanges:
 
     def sentences(self, inputs: Sequence[str]) -> list[str]:
         """Return what the plan says; `inputs` are the words that choose what is read."""
+        return [self.answer(inputs), *self.caveats(), *self.details()]
+
+    def answer(self, inputs: Sequence[str]) -> str:
+        """Return what the changes save together, with the command that predicts it."""
         if not len(self.changes):
-            return ["No change that was compared saves anything.", *self._without_change()]
+            return "No change that was compared saves anything."
         unit = " per step" if self.per_step else ""
         rows = self.changes
         low, high = (time_text(end) if end else "0" for end in self.interval_us)
-        count = plural(len(rows), "change")
         share = share_text(float(self.curve["saved_percent"].iloc[-1]))
         names = "; ".join(
             f"{name}, {time_text(us)}{' more' if at else ''}"
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
-        together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
         scope = "" if self.per_step else " of the job"
         saved = f"{time_text(self.saved_us)}{unit} ({share}{scope}; 90 %: {low} to {high})"
-        answer = f"{'Apart from start-up, ' * self.without_start_up}{count}{together} {verb} {saved}"
-        lines = [f"{answer}: {names}."]
-        if self.how != "optimal":
-            lines.append(f"Among the {self.among} compared, this is {self.how}.")
-        elif self.among > len(rows):
-            lines.append(self._beyond(count if together else "change", verb))
+        count = f"{plural(len(rows), 'change')} together save" if len(rows) > 1 else "1 change saves"
+        said = f"{'Apart from start-up, ' * self.without_start_up}{count} {saved}: {names}"
+        with_start_up = "; the command counts start-up, too" * self.without_start_up
+        return Suggestion(f"{said}{with_start_up}", command_line("what-if", inputs, *self.options))
+
+    def caveats(self) -> list[str]:
+        """Return how sure it is that no other changes save more, and what is not known."""
+        found = len(self.changes)
+        least = [f"Among the {self.among} compared, this is {self.how}."] if found and self.how != "optimal" else []
+        return [*least, *self._without_change(), *(_doubt(self.outcome) if found else [])]
+
+    def details(self) -> list[str]:
+        """Return what the changes were compared with, and how they bear on each other."""
+        rows = self.changes
+        if not len(rows):
+            return []
+        lines = []
+        if self.how == "optimal" and self.among > len(rows):
+            count, verb = (plural(len(rows), "change"), "save") if len(rows) > 1 else ("change", "saves")
+            lines.append(self._beyond(count, verb))
         lines += self._meeting()
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
@@ -145,13 +161,7 @@ class BestChanges:
             if alone > self.saved_us:
                 reason = "some of them free the same time"
             lines.append(f"The gains of each change alone add up to {time_text(alone)}: {reason}.")
-        lines += [*self._without_change(), *_doubt(self.outcome)]
-        command = command_line("what-if", inputs, *self.options)
-        if COUNTS_ONCE in self.outcome.state.notes:
-            lines.append(
-                "Several of these shorten the same time. It is shortened once here, and by each of them in the command."
-            )
-        return [*lines, Suggestion(f"To predict it{', with start-up' * self.without_start_up}", command)]
+        return lines
 
     def _beyond(self, count: str, verb: str) -> str:
         """Return that the plan is the best one, among changes with a known way, and then among others."""
@@ -250,11 +260,12 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     known = {row.options for row in proposed if row.is_known}
     first = [number for number, offer in enumerate(savings.changes) if offer.options in known]
     found = best_sets(savings, int(budget), job_ns, first)
-    chosen = [savings.changes[number] for number in sorted(found[-1].changes)] if found else []
+    order = _as_commanded(savings, found[-1].changes) if found else ()
+    chosen = [savings.changes[number] for number in order]
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
     ends = interval_us(outcome) if is_whole else saved_us(outcome)[1]
-    changed = _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types})
+    changed = _changes(savings, order) if found else TABLE.frame({name: [] for name in TABLE.types})
     low = min(per_step(ends[0], steps), saved) - _unsure_us(proposed, changed)
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
@@ -280,6 +291,12 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         budget=int(budget),
         meeting=_meeting(savings, found[-1].changes) if found else (),
     )
+
+
+def _as_commanded(savings: Savings, which: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a set in the order in which a command makes its changes: those that replace work come first."""
+    first = tuple(number for number in which if number < savings.in_place)
+    return (*first, *(number for number in which if number not in first))
 
 
 def _unknown_us(results: Results, chosen: Sequence[Offer], planned: Outcome, *, is_whole: bool) -> float:

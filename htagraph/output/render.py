@@ -60,17 +60,22 @@ class _Page(NamedTuple):
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return the report of a command as text in one of `FORMATS`.
 
-    Its first sentence, the answer, stands above the tables; all further sentences stand below.
+    Its first sentence, the answer, stands above the tables, and the second one if it has a heading; others stand below.
     """
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
-    page = _answered(brief, report.wording, [*report.sentences, *spoken(report.more)])
+    sentences = [sentence for sentence in report.sentences if sentence not in report.details]
+    page = _answered(brief, report.wording, [*sentences, *spoken(report.more)], report.second)
     return _rendered(report, page, form, width, color=color)
 
 
-def _answered(frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str]) -> _Page:
-    """Return the page of tables and sentences: the first sentence is the answer."""
-    return _Page(frames, wording, last=("Conclusion", sentences[1:]), glance=sentences[:1])
+def _answered(
+    frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str], second: str = ""
+) -> _Page:
+    """Return the page of tables and sentences: the first sentence is the answer; the second may have a heading."""
+    lead = 2 if second else 1
+    above = (second, sentences[1:lead])
+    return _Page(frames, wording, first=above, last=("Conclusion", sentences[lead:]), glance=sentences[:1])
 
 
 def render_summary(

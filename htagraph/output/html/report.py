@@ -28,7 +28,7 @@ from htagraph.findings.changes import ProposedChange
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place
 from htagraph.findings.incomplete import is_judged
-from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
+from htagraph.findings.phrases import CATEGORY_WORDS, Suggestion, command_line, plural, size_text, time_text
 from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import steps_in_words
@@ -240,7 +240,9 @@ def memory_section(results: PageResults) -> Section | None:
 def plan_section(results: PageResults) -> Section:
     """Return which changes save most together."""
     found = plan_of(results)
-    parts = [element("p", sentence) for sentence in found.sentences(results.words)[:-1]]
+    answer = found.answer(results.words)
+    said = f"{answer.said}." if isinstance(answer, Suggestion) else answer  # the command stands below
+    parts = [element("p", sentence) for sentence in (said, *found.caveats(), *found.details())]
     bars = [
         Bar(plural(int(count), "change"), us, found.interval_us if count == len(found.curve) else None)
         for count, us in zip(found.curve["changes"], found.curve["saved_us"], strict=True)

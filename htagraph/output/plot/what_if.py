@@ -57,7 +57,7 @@ def what_if(outcome: Outcome) -> Figure:
     traces = _whole(outcome, before / factor, after / factor, unit)
     whole = {"title": f"whole job ({unit})", "anchor": "y", "rangemode": "tozero"}
     axis = {"domain": [0.0, 1.0], "anchor": "x", "showgrid": False, "autorange": "reversed"}
-    steps = by_step(outcome.step_times())
+    steps = by_step(outcome)
     layout: dict[str, Any] = {"xaxis": whole, "yaxis": axis, "barmode": "group", "bargap": 0.25}
     if not len(steps):
         return style.drawn(traces, _finding(outcome), about, height=180, showlegend=False, **layout)
@@ -67,7 +67,7 @@ def what_if(outcome: Outcome) -> Figure:
         **layout | {"yaxis": axis | {"domain": [0.78, 1.0]}},
         xaxis2={"anchor": "y2", "type": "category", "title": "step", "showgrid": False},
         yaxis2={
-            "title": f"from first begin<br>to last end ({unit})", "domain": [0.0, 0.56], "anchor": "x2",
+            "title": f"time of the step<br>({unit})", "domain": [0.0, 0.56], "anchor": "x2",
             "rangemode": "tozero",
         },
     )  # fmt: skip

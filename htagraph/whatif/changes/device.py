@@ -61,11 +61,11 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
         ratio[here], low[here], high[here] = found if each != wanted else (1.0, 1.0, 1.0)
     changed = with_factors(state, rows, ratio, low, high)
     ran = " and ".join(sorted(set(before.values())))
-    told = f"device: kernels as on {wanted}, recorded on {ran}; this leaves host and network"
+    told = f"kernels as on {wanted}, recorded on {ran}; this leaves host and network"
     changed = changed.with_model(Modelled.DEVICE, told)
     to_shape = "" if len(shaped_calls(graph).calls) else setting_for(graph.traces.values(), "shapes")
     for text in (note, *_notes(kernels, before, wanted, to_shape)):
-        changed = changed.with_note(f"device: {text}") if text else changed
+        changed = changed.with_note(text) if text else changed
     return changed
 
 

@@ -98,7 +98,7 @@ def fix_straggler(
         ends = {one: int(predict(s.graph, s.lag, s.gap, s.head).max(initial=0)) for one, s in fixed.items()}
         best = min(fixed, key=ends.__getitem__)
     beyond = f"{total[best] / 1e6:.3f} ms of work beyond its peers' {to}, counting only what is slower on it"
-    note = f"fix_straggler: rank {best} had {beyond}"
+    note = f"rank {best} had {beyond}"
     if first is not None and first != best:
         why = f"; rank {first}, which others wait for most, has none"
     alone = int(work.value[units_by_rank[best] & (aim < 0)].sum())

@@ -51,7 +51,7 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     ratio = np.divide(lag, model, out=np.ones(len(lag)), where=model > 0)
     new = np.where(known & (lag > 0), np.rint(ratio * other), lag).astype(np.int64) + spread
     if not known.all():
-        state = state.with_reason(f"network: {int((~known).sum())} transfers of unknown size keep their time")
+        state = state.with_reason(f"{int((~known).sum())} transfers of unknown size keep their time")
     return weighed(state, job_transfers.edges, new)
 
 
