@@ -104,7 +104,7 @@ class GainClaim(Claim):
     mostly: str = ""
     """The work inside that is nearly all of its time; empty for none."""
     code: str | None = None
-    """What takes half of its time with the change, in words, where these are not its own; empty where no change does."""
+    """What takes half of its time with the change, where that is not its own name; empty where no change does."""
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
@@ -401,7 +401,7 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
     if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
         return None
-    if claim.is_region:
+    if claim.is_region or claim.code == "":  # "": transfers, which another row of the list is about
         return None
     if claim.what == "straggler":
         (rank,) = claim.ranks
@@ -410,9 +410,7 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
         return None
     if claim.is_loader:
         return PredictedChange(_LOADER, ("--free-dataloader",), gain_in(claim))
-    code = gain_name(claim) if claim.code is None else claim.code
-    if not code:  # transfers, which another row of the list is about
-        return None
+    code = claim.code or gain_name(claim)
     return PredictedChange(f"half the time of {code}", ("--scale", f"{claim.target}:0.5"), claim.half)
 
 

@@ -115,8 +115,10 @@ def _summary_wording(summary: Summary, *, full: bool) -> Wording:
     return replace(wording, titles={**wording.titles, **opportunity_titles(summary.graph)})
 
 
-def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:
-    """Return a validation report as text in one of `FORMATS`."""
+def render_validation(
+    validation: Validation, form: str, *, width: int = 120, color: bool = False, inputs: Sequence[str] = ()
+) -> str:
+    """Return a validation report as text in one of `FORMATS`; `inputs` are the words that choose the files."""
     from htagraph.findings.verbs.files import validation_sentences  # of this one command
 
     frames = frames_of(validation)
@@ -125,7 +127,8 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     shown_issues = issues[(issues["rank"] >= 0) | is_first_of_kind]  # by rank: see `abridged`
     shown_issues.attrs = {"rows": len(issues)}
     frames["issues"] = shown_issues
-    sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
+    skipped = int((validation.files["what"] == "file_skipped").sum())
+    sentences = validation_sentences(len(validation.files), skipped, validation.support, inputs)
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _answered(shown, wording_of("validate"), sentences)
     return _rendered(validation, page, form, width, color=color)

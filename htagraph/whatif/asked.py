@@ -91,13 +91,13 @@ def factor_note(changes: Sequence[Change]) -> str:
     Example:
         >>> from htagraph.whatif.options import CHANGES
         >>> factor_note([CHANGES["network"].read("2")]), factor_note([CHANGES["network"].read("2x")])
-        ('A factor is how many times as long: 2 is twice as long, 2x is twice as fast.', '')
+        ('a factor is how many times as long: 2 is twice as long, 2x is twice as fast', '')
     """
     for change in changes:
         factor = float(change.options.get("factor", 0.0)) if change.method in _OF_TIMES else 0.0
         if factor > 1:
-            as_long = "twice" if factor == _TWICE else f"{factor:g} times"
-            return f"A factor is how many times as long: {factor:g} is {as_long} as long, {factor:g}x is {as_long} as fast."
+            much = "twice" if factor == _TWICE else f"{factor:g} times"
+            return f"a factor is how many times as long: {factor:g} is {much} as long, {factor:g}x is {much} as fast"
     return ""
 
 

@@ -411,8 +411,11 @@ def _unreadable(part: str, given: dict[str, Any]) -> str:
     if part in given:
         return f": {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in KEYS)
-    nearest = nearest_words(part, KEYS) or f"; an operator of this name is op={part}" * ("=" not in part)
-    return f": {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
+    known = f"criteria are {keys}; values that hold a comma and = need quotes"
+    nearest = nearest_words(part, KEYS)
+    if part and "=" not in part and not nearest and not given:
+        return f" has no key: did you mean op={part}, an operator, or name={part}, a kernel? Otherwise, {known}"
+    return f": {part!r} is no criterion; {known}{nearest}"
 
 
 def _value(text: str, at: int) -> tuple[str, int]:

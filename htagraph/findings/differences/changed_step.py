@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
+from htagraph.core.statistics import MOST
+from htagraph.findings.differences.causes import CAUSES, CauseClaim
 from htagraph.findings.differences.pair import JobPair
-from htagraph.findings.differences.words import longer
-from htagraph.findings.finding import Claim, Finding
-from htagraph.findings.phrases import time_text
+from htagraph.findings.differences.rest import REST, Reason, RestClaim
+from htagraph.findings.differences.words import few, longer, more_or_less
+from htagraph.findings.finding import Claim, Finding, claims_that_are
+from htagraph.findings.phrases import and_list, share_text, time_text
 
-__all__ = ["CHANGED_STEP", "ChangedStepClaim", "Doubt"]
+__all__ = ["CHANGED_STEP", "ChangedStepClaim", "Doubt", "MainCause"]
 
 Doubt: TypeAlias = Literal["", "no difference", "same", "few steps", "chance"]
 """How sure the change is: it shows none, it is none, nobody can tell, it may be chance; empty for a sure change."""
+
+
+class MainCause(NamedTuple):
+    """What makes more than half of the change of the usual step."""
+
+    share: float
+    """Its part of the change."""
+    names: tuple[str, ...] = ()
+    """The work that changed; none where waits or overlap did."""
+    change_us: float = 0.0
+    """The change of the time of that work, µs, or of communication that nothing hides."""
+    reason: Reason | None = None
+    """Why a part without such work remains; None for changed work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +46,8 @@ class ChangedStepClaim(Claim):
     """The change and its interval, in words; empty where the time before is 0."""
     doubt: Doubt
     """How sure the change is."""
+    cause: MainCause | None = None
+    """The cause of more than half of a sure change; None for none."""
 
 
 def _when(pair: JobPair) -> list[ChangedStepClaim]:
@@ -56,9 +74,41 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
             after_us=change.after_us,
             span=diff.unit,
             doubt=doubt,
+            cause=_main_cause(pair) if not doubt else None,
             interval_text=change.interval() if diff.before_us or change.shows_none else "",
         )
     ]
+
+
+def _main_cause(pair: JobPair) -> MainCause | None:
+    """Return the cause of more than half of the change; None where no cause is so large."""
+    step_us = pair.diff.change_us
+    if not step_us or pair.empty or pair.comparison.lost or pair.is_other_work:
+        return None
+    found = list[MainCause]()
+    for claim in claims_that_are(CauseClaim, pair.claims(CAUSES.when)):
+        names = tuple(work.name for work in claim.work)
+        change_us = sum(map(claim.origin.change_us, claim.work))
+        found.append(MainCause(claim.figure / step_us, names, change_us))
+    for rest in claims_that_are(RestClaim, pair.claims(REST.when)):
+        found += [MainCause(part.us / step_us, (), part.us, part.reason) for part in rest.parts]
+    largest = max(found, key=lambda cause: cause.share, default=None)
+    return largest if largest is not None and largest.share > MOST else None
+
+
+def _why(cause: MainCause | None) -> str:
+    """Return the main cause as the end of a sentence; empty for none."""
+    if cause is None:
+        return ""
+    share = share_text(min(100 * cause.share, 100.0))
+    if cause.reason == "visible":
+        now = "no longer runs" if cause.change_us > 0 else "now runs"
+        return f"; {share} of that because communication {now} beside computation"
+    if cause.reason is not None:
+        what = "several smaller changes of work" if cause.reason == "work" else "what waits for what"
+        return f"; {share} of that by {what}"
+    takes = "takes" if len(cause.names) == 1 else "take"
+    return f"; {share} of that because {and_list(few(cause.names))} {takes} {more_or_less(cause.change_us)}"
 
 
 def _short(claim: ChangedStepClaim) -> str:
@@ -77,7 +127,7 @@ def _short(claim: ChangedStepClaim) -> str:
         unknown = "; so few steps do not rule out chance"
     return (
         f"{subject} is {time_text(abs(claim.after_us - claim.before_us))} {longer(claim.figure)}{percent}: {after} "
-        f"instead of {before}{unknown}."
+        f"instead of {before}{unknown}{_why(claim.cause)}."
     )
 
 

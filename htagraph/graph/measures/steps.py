@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "last_end",
-    "known_lengths", "mean_by", "mean_step_ns", "regular_steps", "step_lengths", "step_window", "steps_of", "usual_step_ns",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "known_lengths",
+    "last_end", "mean_by", "mean_step_ns", "regular_steps", "step_lengths", "step_window", "steps_of", "usual_step_ns",
     "usual_steps", "whole_steps",
 ]  # fmt: skip
 

@@ -147,7 +147,10 @@ def by_step(outcome: Outcome) -> pd.DataFrame:
     table["recorded_us"] = rows["end_us"] - rows["start_us"]
     table["predicted_us"] = rows["predicted_end_us"] - rows["predicted_start_us"]
     ends = is_paced_by_ends(outcome.baseline)
-    sides = (("recorded_us", outcome.baseline, outcome.baseline.time), ("predicted_us", outcome.state.graph, outcome.marks))
+    sides = (
+        ("recorded_us", outcome.baseline, outcome.baseline.time),
+        ("predicted_us", outcome.state.graph, outcome.marks),
+    )
     for column, graph, moments in sides:
         numbers, lengths = known_lengths(graph, moments, ends=ends)
         known = pd.Series(lengths / 1000, numbers)

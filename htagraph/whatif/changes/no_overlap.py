@@ -53,9 +53,7 @@ def _on_hosts(state: State, rows: Ints) -> State:
     after = next_moment(graph, graph.edges.source[edge] >> 1)
     rows, after = rows[after >= 0], after[after >= 0]
     if not len(rows):
-        return state.with_reason(
-            "which thread asked for collectives on host threads is not known: they stay"
-        )
+        return state.with_reason("which thread asked for collectives on host threads is not known: they stay")
     new = Edges.of(2 * rows + 1, after, 0, EdgeKind.THREAD, Provenance.INFERRED)
     state = state.with_note(f"{len(rows)} collectives on host threads run while their thread waits")
     return with_other_edges(state, None, new, "no_overlap")

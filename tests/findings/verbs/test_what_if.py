@@ -25,12 +25,15 @@ def test_slower_and_faster_are_told_apart() -> None:
     assert "times as long" in sentences(slower, before, now)[0]
     assert "times as fast" in sentences(faster, before, now)[0]
     assert sentences(faster, before, now)[2] == (
-        "It would then be bound by transfers between ranks (80 % of the critical path) instead of computation."
+        "The largest part of the critical path would be transfers between ranks (80 % instead of 0 %), no longer "
+        "computation (0 % instead of 80 %)."
     )
     assert "takes as long" not in sentences(faster, before, now)[0]
     assert "as long as before" in sentences(scenario.run(), before, now)[0]
     assert ", a usual step " in sentences(faster, before, now)[0]
-    assert sentences(faster, before, before)[2].startswith("It would still be bound by computation")
+    assert sentences(faster, before, before)[2].startswith(
+        "The largest part of the critical path would still be computation: 80 %, as before"
+    )
 
 
 def test_the_answer_begins_with_the_changes_in_words() -> None:
@@ -38,7 +41,7 @@ def test_the_answer_begins_with_the_changes_in_words() -> None:
     before = bound("computation")
     asked = asked_text(CHANGES["network"].read("2x"), "--network 2x")
     assert sentences(after, before, before, texts=[asked])[0].startswith(
-        "With --network 2x (transfers take 0.5 times as long), the job would take "
+        "With transfers twice as fast (--network 2x), the job would take "
     )
     assert sentences(after, before, before, texts=[asked] * 3)[0].startswith("With these changes, the job would take ")
 
