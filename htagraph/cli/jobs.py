@@ -197,15 +197,15 @@ def plot(
 
 
 def _no_figure(name: str | None, paths: Sequence[str] | None, known: Sequence[str]) -> str:
-    """Return what is wrong with the word for a figure, or that the word is missing, with an example to run."""
+    """Return the fault of the word for a figure, or of a missing word, with an example to run."""
     from htagraph.findings.phrases import command_line
 
     figures = f"figures are {', '.join(known)}"
     if name is None or (not paths and Path(name).exists()):
         example = command_line("plot", ["idle_breakdown", name or "traces/"], "-o", "idle_breakdown.html")
         return f"which figure? For example: {example}; {figures}"
-    others = "what-if and diff draw their own: htagraph what-if traces/ --network 2x -o figure.svg"
-    return f"{name!r} is no figure of one job{nearest_words(name, known)}; {figures}; {others}"
+    drawn_elsewhere = "what-if and diff draw their own: htagraph what-if traces/ --network 2x -o figure.svg"
+    return f"{name!r} is no figure of one job{nearest_words(name, known)}; {figures}; {drawn_elsewhere}"
 
 
 def export(paths: list[str], *, chakra: Path, ranks: str | None = None, steps: str | None = None) -> None:

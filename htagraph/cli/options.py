@@ -45,13 +45,15 @@ _HARMLESS = frozenset({
 })  # fmt: skip
 """Issues that most healthy traces have, or that were asked for."""
 _LOST = frozenset({"file_skipped", "rank_missing"})
-"""Issues by which a part of the job is missing: these are told before all others."""
-_OF_DEPENDENCIES = frozenset({"recording_begins_late", "waits_unresolved", "edges_uncertain"})
+"""Issues by which a part of the job is missing: these are told first."""
+_OF_DEPENDENCIES = frozenset({
+    "recording_begins_late", "waits_unresolved", "edges_uncertain", "queued_behind_earlier_work",
+})  # fmt: skip
 """Issues about which work waits for which, and about when ranks begin."""
 _OF_RECORDED_TIMES = frozenset({
     "kernels", "memory", "launches", "counters", "patterns", "roofline", "phases", "execution_trace", "export",
 })  # fmt: skip
-"""Verbs whose answers are of recorded times alone, whatever waits for what."""
+"""Verbs whose answers are of recorded times alone, without any wait."""
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
 _PLAIN = re.compile(r"\d+(\.\d*)?")
@@ -299,7 +301,7 @@ class _Reading(NamedTuple):
 _verb: ContextVar[str] = ContextVar("verb", default="")
 """The verb that runs."""
 _notes: list[str] = []
-"""What is to be said behind the answer of the verb that runs."""
+"""Remarks for the end of the answer of the verb that runs."""
 _reading: ContextVar[_Reading] = ContextVar("reading", default=_Reading())  # noqa: B039 - it is frozen
 
 
@@ -441,7 +443,7 @@ def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | No
 
 
 def _noted(issues: Sequence[Issue], paths: Sequence[str]) -> str:
-    """Return what was damaged or is not known, in a line; empty where no answer of this command depends on it."""
+    """Return the damage and the gaps of a recording in a line; empty where the answer does not depend on it."""
     left_out = _HARMLESS | (_OF_DEPENDENCIES if _verb.get() in _OF_RECORDED_TIMES else frozenset())
     kinds: dict[str, list[Issue]] = {}
     for issue in issues:
@@ -453,13 +455,13 @@ def _noted(issues: Sequence[Issue], paths: Sequence[str]) -> str:
 
     alike = kinds[min(kinds, key=lambda what: (what in _OF_DEPENDENCIES, what not in _LOST))]
     count = sum(max(issue.count, 1) for issue in alike)
-    where = f"{Path(alike[0].file).name}: " if alike[0].file else ""
+    file = f"{Path(alike[0].file).name}: " if alike[0].file else ""
     several = f" ({count:,} in all)" if count > 1 else ""
     further = f", and {plural(len(kinds) - 1, 'further remark')}" if len(kinds) > 1 else ""
-    return f"{where}{alike[0].detail}{several}{further}: {command_line('validate', _few(paths))}"
+    return f"{file}{alike[0].detail}{several}{further}: {command_line('validate', _few(paths))}"
 
 
 def say_noted() -> None:
-    """Say on stderr what was damaged or is not known; once, behind the answer."""
+    """Say the remarks on stderr, once, behind the answer."""
     while _notes:
         typer.echo(printable(f"htagraph: warning: {_notes.pop(0)}"), err=True)

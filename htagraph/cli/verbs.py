@@ -165,7 +165,7 @@ _GROUPS = {
 FORMER: Mapping[str, tuple[str, ...]] = {"compare": ("diff", "--names"), "opportunities": ("plan",)}
 """Names that verbs had before, and the words that each stands for; no help lists these names."""
 _SERVED = ("event", "select")
-"""What no command answers, but servers do."""
+"""Names that no command has, but servers answer."""
 _GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs}
 QUESTIONS: Mapping[str, Question] = {name: each for name, each in VERBS.items() if isinstance(each, Question)}
 """The verbs that are rows."""
@@ -234,9 +234,15 @@ def _processed(param: Any, process: Callable[[Any, Any], Any], context: Any, val
     return value if param.callback is None else param.callback(context, param, value)
 
 
-def _chosen(process: Callable[[Any, Any], Any], param: Any, context: Any, value: Any) -> Any:  # noqa: ANN401 - click's
-    """Return what a value is read as; of words to choose from, a wrong one names those most like it."""
-    words = _words_of(getattr(getattr(param, "type_descriptor", None), "annotation", None))
+def _chosen(
+    process: Callable[[Any, Any], Any],
+    param: Any,  # noqa: ANN401 - click's, as all below
+    context: Any,  # noqa: ANN401
+    value: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Return the value that a text is read as; a wrong word of a choice is told with the words most like it."""
+    kind = getattr(param, "type_descriptor", None)
+    words = _words_of(getattr(kind, "annotation", None))
     try:
         return process(context, value)
     except typer.BadParameter:
@@ -244,14 +250,20 @@ def _chosen(process: Callable[[Any, Any], Any], param: Any, context: Any, value:
             raise
         from htagraph.core.errors import nearest_words, shown
 
-        msg = f"{shown(value)} is none of {', '.join(words)}{nearest_words(value, words)}"
+        listed = ", ".join(words)
+        nearest = nearest_words(value, words)
+        msg = f"{shown(value)} is none of {listed}{nearest}"
         raise typer.BadParameter(msg, ctx=context, param=param) from None
 
 
 def _words_of(annotation: object) -> list[str]:
     """Return the words that an option chooses from; none of any other option."""
-    kinds = [annotation, *get_args(annotation)]
-    return [str(each.value) for kind in kinds if isinstance(kind, EnumMeta) for each in kind]
+    words = list[str]()
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, EnumMeta):
+            members = kind.__members__.values()
+            words += [str(member.value) for member in members]
+    return words
 
 
 def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401

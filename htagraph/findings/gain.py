@@ -104,7 +104,7 @@ class GainClaim(Claim):
     mostly: str = ""
     """The work inside that is nearly all of its time; empty for none."""
     code: str | None = None
-    """What takes half of its time with the change, where that is not its own name; empty where no change does."""
+    """The words for the code of the change, where these are not the name; empty where no change is of this time."""
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
@@ -367,14 +367,14 @@ def _evidence(results: Results, *claims: GainClaim) -> Evidence:
     ]
     chart = Chart(f"How much shorter {'a step' if steps > 1 else 'the job'} would be", bars, "less")
     frame = pd.DataFrame({
-        "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure for claim in claims],
-        "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
-        "half_us": [claim.half.value_us for claim in claims],
+        "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure / steps for claim in claims],
+        "low_us": [low / steps for low, _ in ends], "high_us": [high / steps for _, high in ends],
+        "half_us": [claim.half.value_us / steps for claim in claims],
     })  # fmt: skip
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
     first = next((at for at, claim in enumerate(claims) if claim.change and claim.target), None)
     return Evidence(
-        chart, Rows(frame, "What each saves, summed over steps", places, headings),
+        chart, Rows(frame, f"What each saves{' per step' if steps > 1 else ''}", places, headings),
         place=None if first is None else places[first],
         look="" if first is None else f"{gain_name(claims[first])} on the critical path",
         meaning=opportunities,
@@ -472,13 +472,13 @@ def _code_by_name(results: Results, rows: Sequence[Mapping[Any, Any]]) -> dict[s
 
 
 def _is_mostly_transfers(results: Results, target: str) -> bool:
-    """Return whether most time of the critical path in what a target selects is transfers between ranks."""
-    parts = results.path.segments
+    """Return whether most time of the critical path in the work of a target is transfers between ranks."""
+    segments = results.path.segments
     chosen = activities_of(initial(results.graph), criteria(target))[:-1] if target else None
     if chosen is None:
         return False
-    length = parts.length * chosen[parts.activity]
-    transfers = length[parts.category == CATEGORIES.index("communication")]
+    length = segments.length * chosen[segments.activity]
+    transfers = length[segments.category == CATEGORIES.index("communication")]
     return bool(transfers.sum() > MOST * length.sum())
 
 

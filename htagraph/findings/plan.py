@@ -61,7 +61,7 @@ class BestChanges:
     """The changes that save most together."""
 
     changes: pd.DataFrame
-    """One row per change, in the order of `options`: each adds most to those above it; what replaces work is first."""
+    """One row per change, in the order of `options`: each adds most to the rows above."""
     curve: pd.DataFrame
     """One row per number of changes, up to the budget."""
     saved_us: float
@@ -121,7 +121,7 @@ class BestChanges:
         return [self.answer(inputs), *self.caveats(), *self.details()]
 
     def answer(self, inputs: Sequence[str]) -> str:
-        """Return what the changes save together, with the command that predicts it."""
+        """Return the time that the changes save together, with the command that predicts it."""
         if not len(self.changes):
             return "No change that was compared saves anything."
         unit = " per step" if self.per_step else ""
@@ -140,13 +140,13 @@ class BestChanges:
         return Suggestion(f"{said}{with_start_up}", command_line("what-if", inputs, *self.options))
 
     def caveats(self) -> list[str]:
-        """Return how sure it is that no other changes save more, and what is not known."""
-        found = len(self.changes)
-        least = [f"Among the {self.among} compared, this is {self.how}."] if found and self.how != "optimal" else []
-        return [*least, *self._without_change(), *(_doubt(self.outcome) if found else [])]
+        """Return how sure the best set is, and the gains that are not known."""
+        count = len(self.changes)
+        least = [f"Among the {self.among} compared, this is {self.how}."] if count and self.how != "optimal" else []
+        return [*least, *self._without_change(), *(_doubt(self.outcome) if count else [])]
 
     def details(self) -> list[str]:
-        """Return what the changes were compared with, and how they bear on each other."""
+        """Return the changes of the comparison, and how changes bear on each other."""
         rows = self.changes
         if not len(rows):
             return []
@@ -294,7 +294,7 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
 
 
 def _as_commanded(savings: Savings, which: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a set in the order in which a command makes its changes: those that replace work come first."""
+    """Return a set in the order in which a command makes its changes: changes that replace work come first."""
     first = tuple(number for number in which if number < savings.in_place)
     return (*first, *(number for number in which if number not in first))
 

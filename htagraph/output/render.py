@@ -60,7 +60,8 @@ class _Page(NamedTuple):
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return the report of a command as text in one of `FORMATS`.
 
-    Its first sentence, the answer, stands above the tables, and the second one if it has a heading; others stand below.
+    The first sentence, the answer, stands above the tables, and the second if it has a heading; all further
+    sentences stand below.
     """
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}

@@ -129,7 +129,7 @@ class Report:
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles that are not those which the command declares, by the name of the table."""
     details: frozenset[str] = frozenset()
-    """Those of `sentences` that readers are not shown; programs see them."""
+    """Sentences that readers are not shown; programs see all."""
     second: str = ""
     """The heading of the second sentence, which then stands above the tables; empty where it stands below."""
     more: str = ""

@@ -259,19 +259,19 @@ def _expand(text: str) -> list[Path]:
 
 
 def _beside(path: Path) -> str:
-    """Return the end of an error about a path that is not there: what is there with a name like it, or as a folder."""
-    folder = next((each for each in path.parents if each.is_dir()), None)
-    parts = path.relative_to(folder).parts if folder is not None else ()
-    if folder is None or not parts or glob.has_magic(str(path)):
+    """Return the end of an error about a missing path: a path of nearly the same name, or the folder."""
+    folder = next((above for above in path.parents if above.is_dir()), None)
+    steps = path.relative_to(folder).parts if folder is not None else ()
+    if folder is None or not steps or glob.has_magic(str(path)):
         return ""
     with suppress(OSError):
         import difflib  # which few messages need
 
-        beside = {each.name: str(folder / each.name) for each in folder.iterdir() if not each.name.startswith(".")}
-        alike = difflib.get_close_matches(parts[0], beside, n=1)
+        beside = {entry.name: str(entry) for entry in folder.iterdir() if not entry.name.startswith(".")}
+        alike = difflib.get_close_matches(steps[0], beside, n=1)
         if alike:
             return f"; did you mean {beside[alike[0]]}?"
-    return f"; the folder {folder} is there" if len(parts) > 1 else ""
+    return f"; the folder {folder} is there" if len(steps) > 1 else ""
 
 
 def _expand_url(path: RemotePath) -> list[RemotePath]:
@@ -349,7 +349,7 @@ def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:
     listed = few_of([file.path.name for file in unknown])
     msg = (
         f"{_folder(files)}: no rank in {listed} (neither distributedInfo nor the file's name has one): these may be "
-        f"several jobs; give one file, such as {unknown[0].path}; of one job, put rank0, rank1, … into the names of the "
+        f"several jobs; give one file, such as {unknown[0].path}; of one job, put rank0, rank1, … into names of "
         "files (in Python, load takes the rank of each)"
     )
     raise RankError(msg)

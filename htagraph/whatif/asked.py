@@ -1,4 +1,4 @@
-"""Changes as a person asked for them, behind what they mean in words."""
+"""Changes as a person asked for, behind the meaning in words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEANINGS: Final = {
     "move_to_stream": "this work on that stream",
     "batch": "a batch of {new}",
 }
-"""What changes mean, behind the word "with", by the name of the change; others say it in their options."""
+"""Meanings behind the word "with", by the name of the change; the options of further changes say the meaning."""
 _TWICE: Final = 2.0
 """The factor that has a word of its own. Chosen: the one that people ask for. Doubled, "twice" would be false."""
 
@@ -59,7 +59,7 @@ def factor_words(factor: float) -> str:
 
 
 def meaning_of(method: str, options: Mapping[str, Any]) -> str:
-    """Return what a change means, as words behind "with"; empty where the options of the change say it.
+    """Return the meaning of a change, as words behind "with"; empty where the options of the change say the meaning.
 
     Example:
         >>> meaning_of("scale_network", {"factor": 4.0})
@@ -70,7 +70,7 @@ def meaning_of(method: str, options: Mapping[str, Any]) -> str:
 
 
 def asked_text(change: Change, asked: str) -> str:
-    """Return what a change means, with the words that asked for it in brackets.
+    """Return the meaning of a change, with the words of the request in brackets.
 
     Args:
         change: the change.
@@ -96,8 +96,8 @@ def factor_note(changes: Sequence[Change]) -> str:
     for change in changes:
         factor = float(change.options.get("factor", 0.0)) if change.method in _OF_TIMES else 0.0
         if factor > 1:
-            much = "twice" if factor == _TWICE else f"{factor:g} times"
-            return f"a factor is how many times as long: {factor:g} is {much} as long, {factor:g}x is {much} as fast"
+            times = "twice" if factor == _TWICE else f"{factor:g} times"
+            return f"a factor is how many times as long: {factor:g} is {times} as long, {factor:g}x is {times} as fast"
     return ""
 
 

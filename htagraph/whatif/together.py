@@ -69,7 +69,7 @@ class Savings(NamedTuple):
     apart: frozenset[tuple[int, int]]
     """Pairs of changes that both put work in the place of other work, or that leave nothing of each other's time."""
     in_place: int = 0
-    """How many of the first changes put work in the place of other work: they come before all others of a set."""
+    """How many of the first changes put work in the place of other work: these come first in a set."""
 
     def may_be(self, which: tuple[int, ...]) -> bool:
         """Return whether a set has no two changes that cannot be combined."""

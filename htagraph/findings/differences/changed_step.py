@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from htagraph.core.statistics import MOST
 from htagraph.findings.differences.causes import CAUSES, CauseClaim
 from htagraph.findings.differences.pair import JobPair
 from htagraph.findings.differences.rest import REST, Reason, RestClaim
 from htagraph.findings.differences.words import few, longer, more_or_less
 from htagraph.findings.finding import Claim, Finding, claims_that_are
+from htagraph.findings.limits import LARGE_SHARE
 from htagraph.findings.phrases import and_list, share_text, time_text
 
 __all__ = ["CHANGED_STEP", "ChangedStepClaim", "Doubt", "MainCause"]
@@ -19,8 +19,13 @@ Doubt: TypeAlias = Literal["", "no difference", "same", "few steps", "chance"]
 """How sure the change is: it shows none, it is none, nobody can tell, it may be chance; empty for a sure change."""
 
 
+_ALL = 100
+"""Percent, rounded, of a change that is called all of the change. Chosen: a smaller difference is noise. Doubled, no
+share would be called so."""
+
+
 class MainCause(NamedTuple):
-    """What makes more than half of the change of the usual step."""
+    """The cause of the largest part of the change of the usual step."""
 
     share: float
     """Its part of the change."""
@@ -29,7 +34,7 @@ class MainCause(NamedTuple):
     change_us: float = 0.0
     """The change of the time of that work, µs, or of communication that nothing hides."""
     reason: Reason | None = None
-    """Why a part without such work remains; None for changed work."""
+    """Why a part without changed work remains; None for changed work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +52,7 @@ class ChangedStepClaim(Claim):
     doubt: Doubt
     """How sure the change is."""
     cause: MainCause | None = None
-    """The cause of more than half of a sure change; None for none."""
+    """The cause of the largest part of a sure change; None for none."""
 
 
 def _when(pair: JobPair) -> list[ChangedStepClaim]:
@@ -81,34 +86,38 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
 
 
 def _main_cause(pair: JobPair) -> MainCause | None:
-    """Return the cause of more than half of the change; None where no cause is so large."""
+    """Return the cause of the largest part of the change; None where every part is small."""
     step_us = pair.diff.change_us
     if not step_us or pair.empty or pair.comparison.lost or pair.is_other_work:
         return None
-    found = list[MainCause]()
+    causes = list[MainCause]()
     for claim in claims_that_are(CauseClaim, pair.claims(CAUSES.when)):
         names = tuple(work.name for work in claim.work)
         change_us = sum(map(claim.origin.change_us, claim.work))
-        found.append(MainCause(claim.figure / step_us, names, change_us))
-    for rest in claims_that_are(RestClaim, pair.claims(REST.when)):
-        found += [MainCause(part.us / step_us, (), part.us, part.reason) for part in rest.parts]
-    largest = max(found, key=lambda cause: cause.share, default=None)
-    return largest if largest is not None and largest.share > MOST else None
+        share = claim.figure / step_us
+        causes.append(MainCause(share, names, change_us))
+    for remainder in claims_that_are(RestClaim, pair.claims(REST.when)):
+        for left in remainder.parts:
+            share = left.us / step_us
+            causes.append(MainCause(share, (), left.us, left.reason))
+    largest = max(causes, key=lambda cause: cause.share, default=None)
+    return largest if largest is not None and largest.share >= LARGE_SHARE else None
 
 
 def _why(cause: MainCause | None) -> str:
     """Return the main cause as the end of a sentence; empty for none."""
     if cause is None:
         return ""
-    share = share_text(min(100 * cause.share, 100.0))
+    percent = min(100 * cause.share, 100.0)
+    amount = "all" if round(percent) == _ALL else share_text(percent)
     if cause.reason == "visible":
         now = "no longer runs" if cause.change_us > 0 else "now runs"
-        return f"; {share} of that because communication {now} beside computation"
+        return f"; {amount} of that because communication {now} beside computation"
     if cause.reason is not None:
-        what = "several smaller changes of work" if cause.reason == "work" else "what waits for what"
-        return f"; {share} of that by {what}"
+        changed = "several smaller changes of work" if cause.reason == "work" else "what waits for what"
+        return f"; {amount} of that by {changed}"
     takes = "takes" if len(cause.names) == 1 else "take"
-    return f"; {share} of that because {and_list(few(cause.names))} {takes} {more_or_less(cause.change_us)}"
+    return f"; {amount} of that because {and_list(few(list(cause.names)))} {takes} {more_or_less(cause.change_us)}"
 
 
 def _short(claim: ChangedStepClaim) -> str:

@@ -73,7 +73,7 @@ def diff_sentences(diff: Diff) -> list[str]:
 
 
 def next_action(inputs: Sequence[str], *, is_same: bool) -> list[str]:
-    """Return the command that says what to change in the job after; none where steps take as long as before."""
+    """Return the command that plans changes of the job after; none where steps take as long as before."""
     if is_same:
         return []
     return [Suggestion("To see what to change in the job after", command_line("plan", inputs[1:]))]

@@ -48,12 +48,12 @@ def no_cache() -> list[str]:
 def validation_sentences(
     problems: int, skipped: int, support: pd.DataFrame | None = None, inputs: Sequence[str] = ()
 ) -> list[str]:
-    """Return whether the files can be read, what they answer in part only, and what to do next.
+    """Return whether the files can be read, the analyses that are partial, and the next command.
 
     Args:
         problems: how many lines of the table of problems there are.
         skipped: how many files cannot be read.
-        support: the table of what the traces can answer.
+        support: the table of analyses that the traces support.
         inputs: the words of the command line that choose the files; without any, no command is told.
     """
     if skipped:
@@ -70,11 +70,11 @@ def validation_sentences(
 
 
 def _in_part(support: pd.DataFrame) -> str:
-    """Return what is answered in part only, by the reason, as the end of a sentence; empty for nothing."""
+    """Return the partial analyses by the reason, as the end of a sentence; empty for none."""
     rows = support[support["supported"] == "partly"]
     reasons = rows.groupby("why", sort=False)["analysis"].agg(list).to_dict()
-    parts = [f"{and_list(names)} ({why})" for why, names in reasons.items()]
-    return f", but these answers are partial: {'; '.join(parts)}" if parts else ""
+    told = [f"{and_list(names)} ({why})" for why, names in reasons.items()]
+    return f", but these answers are partial: {'; '.join(told)}" if told else ""
 
 
 def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) -> list[str]:
@@ -97,7 +97,7 @@ def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) 
 def peak_sentences(
     peaks: pd.DataFrame, recorder: Recorder, at_peak: pd.DataFrame | None = None, inputs: Sequence[str] = ()
 ) -> list[str]:
-    """Return how much memory each rank used at most, what held it then, and what to do next.
+    """Return how much memory each rank used at most, the largest holders, and the next commands.
 
     Args:
         peaks: the result of `htagraph.memory.peaks`.
@@ -136,18 +136,18 @@ def peak_sentences(
 
 
 def _held_at_peak(device: pd.DataFrame, held: pd.DataFrame) -> list[str]:
-    """Return what held the largest peak of a device: what came before the recording, and the largest operator."""
-    most = device.loc[device["peak_bytes"].idxmax()]
+    """Return the holders of the largest peak of a device: earlier memory, and the largest operator."""
+    most = device.iloc[int(device["peak_bytes"].to_numpy().argmax())]
     there = held[(held["rank"] == most["rank"]) & (held["device"] == most["device"])]
     before = float(there.loc[there["name"] == "", "bytes"].sum())
     of_operators = there[there["name"] != ""].nlargest(1, "bytes").to_dict("records")
     peak = max(float(most["peak_bytes"]), 1.0)
-    parts = []
+    holders = []
     if before >= MIN_SHARE * peak:
         share = share_text(100 * before / peak)
-        parts.append(f"{share} was allocated before the recording (by whom is in a memory snapshot alone)")
-    parts += [f"{row['name']} holds most of the rest: {size_text(row['bytes'])}" for row in of_operators]
-    return [f"At that peak, {and_list(parts)}."] if parts else []
+        holders.append(f"{share} was allocated before the recording (by whom is in a memory snapshot alone)")
+    holders += [f"{row['name']} holds most of the rest: {size_text(row['bytes'])}" for row in of_operators]
+    return [f"At that peak, {and_list(holders)}."] if holders else []
 
 
 def timeline_sentence(peak_bytes: float, peak_us: float, largest: str, largest_bytes: float) -> str:

@@ -135,12 +135,12 @@ def opportunities_sentences(
 
 
 class PlanWords(NamedTuple):
-    """What ``htagraph plan`` says."""
+    """The sentences of ``htagraph plan``."""
 
     sentences: list[str]
     """All sentences, the answer first."""
     details: frozenset[str]
-    """Those that only readers who ask for all are shown."""
+    """The sentences that only readers who ask for all are shown."""
     second: str
     """The heading of the second sentence; empty where the first one says as much."""
 
@@ -152,7 +152,7 @@ def plan_sentences(
     inputs: Sequence[str],
     most_percent: float = 0.0,
 ) -> PlanWords:
-    """Return what to do first, the best set of changes, how to make each change, and why.
+    """Return the first change, the best set of changes, the way to each change, and the reasons.
 
     Args:
         claims: those of `CONCLUSIONS`.
@@ -174,8 +174,8 @@ def plan_sentences(
 
 def _ways(found: ProposedChanges) -> list[str]:
     """Return how to make each change of a list behind the first one, where a way is known."""
-    known = [row for row in found.rows[1:] if row.is_known and row.change]
-    return [f"{row.change.title}: {row.action}" for row in known[:SHORT_LIST] if row.change]
+    rows = [row for row in found.rows[1:] if row.is_known and row.change]
+    return [f"{row.change.title}: {row.action}" for row in rows[:SHORT_LIST] if row.change]
 
 
 def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:

@@ -104,9 +104,9 @@ def _saved(after: Outcome) -> str:
     of_step = _between(in_steps_us, steps) if steps > 1 else ""
     if not whole and not of_step:
         return ""
-    parts = [f"{whole} of the recorded run"] if whole else []
-    parts += [f"{of_step} of a usual step"] if of_step else []
-    return f"This saves {and_list(parts)} (90 %)."
+    intervals = [f"{whole} of the recorded run"] if whole else []
+    intervals += [f"{of_step} of a usual step"] if of_step else []
+    return f"This saves {and_list(intervals)} (90 %)."
 
 
 def _between(ends_us: tuple[float, float], steps: int) -> str:
@@ -148,7 +148,7 @@ def _throughput(after: Outcome) -> str:
 
 
 def _largest(before: Bound, now: Bound, source: str) -> str:
-    """Say what the largest part of the critical path is before and after, each with its shares of both paths.
+    """Say the largest part of the critical path before and after, each with its shares of both paths.
 
     A job that waits for something outside waits in `source`.
     """
@@ -180,7 +180,7 @@ def path_note(before: CriticalPath, after: CriticalPath) -> str:
     names = [path.graph.activities.name for path in (before, after)]
     count = max(len(old), len(new))
     whole_old, whole_new = (np.bincount(name, length, count) for name, length in zip(names, lengths, strict=True))
-    old, new = (np.append(each, np.zeros(count - len(each))) for each in (old, new))
+    old, new = (np.append(times, np.zeros(count - len(times))) for times in (old, new))
     is_same = np.abs(whole_new - whole_old) <= ROUNDING * whole_old
     moved_ns = np.where(is_same, np.abs(new - old), 0.0)
     if not moved_ns.max(initial=0.0) > MIN_PERCENT / 100 * before.makespan_ns:
@@ -190,7 +190,7 @@ def path_note(before: CriticalPath, after: CriticalPath) -> str:
 
 
 def stays_note(after: CriticalPath) -> str:
-    """Return what a host that takes no time still waits for, with the options that take these waits away."""
+    """Return the waits of a host that takes no time, with the options that take these waits away."""
     share = bound_of(after).shares.get("data_loading", 0.0)
     if share < MIN_PERCENT:
         return ""
@@ -200,14 +200,14 @@ def stays_note(after: CriticalPath) -> str:
 
 def _of_kernels(path: CriticalPath) -> Array:
     """Return the time of each name's device work on a path, ns."""
-    parts = path.segments
+    segments = path.segments
     acts = path.graph.activities
-    rows = acts.on_device[parts.activity]
-    return np.bincount(acts.name[parts.activity[rows]], parts.length[rows], len(path.graph.names))
+    rows = acts.on_device[segments.activity]
+    return np.bincount(acts.name[segments.activity[rows]], segments.length[rows], len(path.graph.names))
 
 
 def _main(bound: Bound) -> str:
-    """Return the cause with the largest part of a path, apart from what came before the recording; empty for none."""
+    """Return the cause with the largest part of a path, apart from the time before the recording; empty for none."""
     return next((cause for cause in bound.causes if cause != "head"), "")
 
 

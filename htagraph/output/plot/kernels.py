@@ -305,7 +305,7 @@ def roofline(table: pd.DataFrame) -> Figure:
 
 def _finding(known: pd.DataFrame) -> str:
     """Return which operator loses the most time below its roof; without peaks, which one takes the most time."""
-    first = known.loc[_time_lost(known).idxmax()]
+    first = known.iloc[int(_time_lost(known).to_numpy().argmax())]
     name, reached = style.plain(str(first["operator"]), 60), float(first["tflop_s"])
     if first["roof_percent"] > 0:
         share = f"{share_text(float(first['roof_percent']))} of what {first['bound']} allows"

@@ -366,13 +366,13 @@ def opportunities(table: pd.DataFrame) -> Figure:
 
 
 def plan(result: BestChanges) -> Figure:
-    """Return the figure of a plan: a bar per change of the best set, each behind what the changes above it save.
+    """Return the figure of a plan: a bar per change of the best set, each behind the changes above.
 
     Args:
         result: result of `htagraph.plan`.
 
     Returns:
-        The figure, not shown; its axis is in µs, ms or s. The pale bar behind a change is what it saves alone, the
+        The figure, not shown; its axis is in µs, ms or s. The pale bar behind a change is its gain alone, the
         whisker the 90 % interval of the whole plan.
 
     Example:
@@ -417,7 +417,7 @@ def plan(result: BestChanges) -> Figure:
 def _in_lines(texts: Sequence[str]) -> list[str]:
     """Return labels of rows, whole, in lines that a third of the figure has room for."""
     lines = (textwrap.wrap(style.plain(text), style.Sizes.axis) for text in texts)
-    return ["<br>".join(map(style.escaped, each)) for each in lines]
+    return ["<br>".join(map(style.escaped, wrapped)) for wrapped in lines]
 
 
 def _words(what: str, name: str) -> str:

@@ -133,7 +133,7 @@ def _prediction(after: Outcome) -> pd.DataFrame:
 
 
 def by_step(outcome: Outcome) -> pd.DataFrame:
-    """Return the time of each step, recorded and predicted, and whether the step is one of the usual ones.
+    """Return the time of each step, recorded and predicted, and whether the step is a usual step.
 
     The mean of the usual steps is the usual step. A step that no other step bounds lasts from its start to its end. A
     recording without usual steps has the time of each step from the end of the step before, which add up to all steps.
@@ -153,8 +153,8 @@ def by_step(outcome: Outcome) -> pd.DataFrame:
     )
     for column, graph, moments in sides:
         numbers, lengths = known_lengths(graph, moments, ends=ends)
-        known = pd.Series(lengths / 1000, numbers)
-        table[column] = table["step"].map(known).fillna(table[column])
+        by_number = pd.Series(lengths / 1000, numbers)
+        table[column] = table["step"].map(by_number).fillna(table[column])
     return table.assign(usual=table["step"].isin(usual))
 
 

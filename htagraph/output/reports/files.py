@@ -89,7 +89,7 @@ def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:
     rests_on=frozenset({Part.MEANING}),
 )  # fmt: skip
 def memory_report(graph: DependencyGraph, inputs: Sequence[str] = (), *, top: int = 15) -> Report:
-    """Return the report on the memory events of traces; `inputs` are the words that choose what is read."""
+    """Return the report on the memory events of traces; `inputs` are the words that choose the job."""
     from htagraph.analyses import memory as analyses
 
     peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)

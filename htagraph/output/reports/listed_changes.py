@@ -26,7 +26,7 @@ class ListedChanges(NamedTuple):
 
 
 def listed_changes(found: ProposedChanges, graph: DependencyGraph) -> ListedChanges:
-    """Return the changes of a list that gain time, known ways first, each kind by what is gained at least.
+    """Return the changes of a list that gain time, known ways first, each kind by the least gain.
 
     All gains are per usual step, or of the whole job; where the list has both, all are of the job, and a further column
     has the gain of a usual step.

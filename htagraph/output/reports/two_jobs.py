@@ -178,7 +178,7 @@ class _Withheld(NamedTuple):
 
 
 _OCCURS: Final = {"added": "only after", "removed": "only before", "more": "more often", "fewer": "less often"}
-"""How often a name occurs, in words, by the kind of its change; as often for others."""
+"""How often a name occurs, in words, by the kind of its change; all further kinds are as often."""
 
 
 def _start_up(graphs: Sequence[DependencyGraph]) -> list[str]:

@@ -47,7 +47,7 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     lane, lanes = _moved(graph, rows, stream)
     rows = np.flatnonzero(lane != acts.lane)
     if not len(rows):
-        msg = f"move_to_stream: all selected work is on stream {stream} already"
+        msg = f"all selected work is on stream {stream} already"
         raise SelectionError(msg)
     touched = np.union1d(acts.lane[rows], lane[rows])
     moved = replace(acts, lane=lane)
