@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,3 +167,16 @@ def test_time_that_the_plan_takes_away_is_not_said_to_have_no_change() -> None:
     assert not any("without any event" in text for text in plan.sentences(["x"]))
     alone = replace(plan, unknown_us=5.0)
     assert any(text.startswith("No further change is known for ") for text in alone.sentences(["x"]))
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=label)
+def test_the_command_makes_the_changes_in_the_order_of_the_plan(path: Path) -> None:
+    plan = hg.plan(graph_of(path))
+    assert plan.options == tuple(word for options in plan.changes["options"] for word in shlex.split(options))
+
+
+def test_an_operator_that_is_mostly_transfers_is_no_code_to_make_faster() -> None:
+    """The all-reduce runs inside a node of autograd, which takes no time of its own."""
+    names = hg.changes(graph_of(DATA / "demo")).to_frame()["change"]
+    assert not names.str.contains("AccumulateGrad").any()
+    assert names.str.contains("transfers of process group").any()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -175,18 +175,39 @@ def path_note(before: CriticalPath, after: CriticalPath) -> str:
         before: the path as recorded.
         after: the path as predicted.
     """
-    old, new = (_of_kernels(path) for path in (before, after))
-    lengths = [path.graph.activities.duration for path in (before, after)]
-    names = [path.graph.activities.name for path in (before, after)]
-    count = max(len(old), len(new))
-    whole_old, whole_new = (np.bincount(name, length, count) for name, length in zip(names, lengths, strict=True))
-    old, new = (np.append(times, np.zeros(count - len(times))) for times in (old, new))
-    is_same = np.abs(whole_new - whole_old) <= ROUNDING * whole_old
-    moved_ns = np.where(is_same, np.abs(new - old), 0.0)
-    if not moved_ns.max(initial=0.0) > MIN_PERCENT / 100 * before.makespan_ns:
+    if before.graph.names != after.graph.names:  # other work in the place of recorded work
         return ""
-    name = in_short(before.graph.names[int(moved_ns.argmax())])
+    old = _times_of_names(before)
+    new = _times_of_names(after)
+    is_same = np.abs(new.whole - old.whole) <= ROUNDING * old.whole
+    moved_ns = np.where(is_same, np.abs(new.on_path - old.on_path), 0.0)
+    least_ns = MIN_PERCENT / 100 * before.makespan_ns
+    if not moved_ns.max(initial=0.0) > least_ns:
+        return ""
+    largest = int(moved_ns.argmax())
+    name = in_short(before.graph.names[largest])
     return f"the path runs elsewhere then: {name} takes as long as before, but another part of it is on the path"
+
+
+class _TimesOfNames(NamedTuple):
+    """The times of device work by name, ns."""
+
+    on_path: Array
+    """Time on a path."""
+    whole: Array
+    """Time of all work."""
+
+
+def _times_of_names(path: CriticalPath) -> _TimesOfNames:
+    """Return the times of device work of each name in the graph of a path."""
+    acts = path.graph.activities
+    count = len(path.graph.names)
+    segments = path.segments
+    rows = acts.on_device[segments.activity]
+    names = acts.name[segments.activity[rows]]
+    on_path = np.bincount(names, segments.length[rows], count)
+    whole = np.bincount(acts.name, acts.duration * acts.on_device, count)
+    return _TimesOfNames(on_path, whole)
 
 
 def stays_note(after: CriticalPath) -> str:
@@ -198,14 +219,6 @@ def stays_note(after: CriticalPath) -> str:
     return f"{loader} and for devices stay: --free-dataloader and --remove-sync take these away"
 
 
-def _of_kernels(path: CriticalPath) -> Array:
-    """Return the time of each name's device work on a path, ns."""
-    segments = path.segments
-    acts = path.graph.activities
-    rows = acts.on_device[segments.activity]
-    return np.bincount(acts.name[segments.activity[rows]], segments.length[rows], len(path.graph.names))
-
-
 def _main(bound: Bound) -> str:
     """Return the cause with the largest part of a path, apart from the time before the recording; empty for none."""
     return next((cause for cause in bound.causes if cause != "head"), "")
@@ -213,7 +226,8 @@ def _main(bound: Bound) -> str:
 
 def _shares(cause: str, before: Bound, now: Bound) -> str:
     """Return the share of a cause in the path after, and in the path before where that differs."""
-    after, recorded = (share_text(bound.causes.get(cause, 0.0)) for bound in (now, before))
+    after = share_text(now.causes.get(cause, 0.0))
+    recorded = share_text(before.causes.get(cause, 0.0))
     return f"{after}, as before" if after == recorded else f"{after} instead of {recorded}"
 
 

@@ -305,8 +305,12 @@ def roofline(table: pd.DataFrame) -> Figure:
 
 def _finding(known: pd.DataFrame) -> str:
     """Return which operator loses the most time below its roof; without peaks, which one takes the most time."""
-    first = known.iloc[int(_time_lost(known).to_numpy().argmax())]
-    name, reached = style.plain(str(first["operator"]), 60), float(first["tflop_s"])
+    lost = _time_lost(known)
+    of_operator = lost.clip(lower=0.0).groupby(known["operator"], sort=False).transform("sum")
+    rows = known.assign(lost=lost, of_operator=of_operator)
+    first = rows.sort_values(["of_operator", "lost"], ascending=False, kind="stable").iloc[0]
+    name = style.plain(str(first["operator"]), 60)
+    reached = float(first["tflop_s"])
     if first["roof_percent"] > 0:
         share = f"{share_text(float(first['roof_percent']))} of what {first['bound']} allows"
         return f"{name} loses the most time below the roof: it reaches {share} ({reached:.3g} TFLOP/s)"

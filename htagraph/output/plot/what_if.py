@@ -196,19 +196,23 @@ def capacity(result: Capacity) -> Figure:
     size = f" of {result.batch}" if result.batch else ""
     if not len(result.batches) and not len(result.devices):
         return style.nothing("The recording does not show what another batch or device would do", about)
-    recorded = f"Recorded: a step of {time_text(result.step_us)} with a batch{size} on {result.device or 'its device'}"
+    batch = f" with a batch{size}" if size else ""
+    recorded = f"Recorded: a step of {time_text(result.step_us)}{batch} on {result.device or 'its device'}"
     longest = max(table["high_us"].max() for table in (result.batches, result.devices) if len(table))
     factor, unit = style.time_unit(float(longest))
     height, above, below = style.one_above_the_other(220, 80, 30 * max(len(result.devices), 1))
     sizes, devices = result.batches["batch"], result.devices
+    has_batches = len(sizes) > 0
+    if not has_batches:  # the devices have the whole figure
+        below = {"domain": [0.0, 1.0]}
     rows = _rows_axis(style.row_labels(devices["device"].tolist())) if len(devices) else {}
     traces = _by_batch(result.batches, factor) if len(sizes) else []
     traces += _by_device(devices, factor) if len(devices) else []
     return style.drawn(
         traces, recorded, about, height=height, showlegend=False,
         xaxis={"title": "batch", "type": "log", "tickvals": sizes, "ticktext": [str(each) for each in sizes],
-               "anchor": "y"},
-        yaxis=above | {"title": f"step ({unit})", "rangemode": "tozero", "anchor": "x"},
+               "anchor": "y", "visible": has_batches},
+        yaxis=above | {"title": f"step ({unit})", "rangemode": "tozero", "anchor": "x", "visible": has_batches},
         xaxis2={"title": f"step ({unit})", "rangemode": "tozero", "anchor": "y2"},
         yaxis2=below | rows | {"anchor": "x2"},
     )  # fmt: skip

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ListedChanges", "listed_changes"]
 
-_WAYS: Final = ("known", "not known", "not known (library)")
+_WAYS: Final = ("known", "not known")
 """Whether a way to a change is known, in the order of the table."""
 
 
@@ -53,15 +53,13 @@ def listed_changes(found: ProposedChanges, graph: DependencyGraph) -> ListedChan
         frame.insert(5, "per_step_us", steps)
     place = frame["way"].map(_WAYS.index)
     order = frame.assign(place=place).sort_values(["place", "low_us"], ascending=[True, False], kind="stable")
-    title = f'What to change, gains {unit}: known ways first, code of libraries last, each by "at least"'
+    title = f'What to change, gains {unit}: known ways first, each kind by "at least"'
     return ListedChanges(frame.loc[order.index].reset_index(drop=True), title)
 
 
 def _way_of(row: ProposedChange) -> str:
     """Return whether a way to a change is known, in words."""
-    if row.is_known:
-        return _WAYS[0]
-    return _WAYS[2] if row.is_tuned else _WAYS[1]
+    return _WAYS[0] if row.is_known else _WAYS[1]
 
 
 def _of_job(row: ProposedChange, gain: Gain, graph: DependencyGraph) -> Gain:

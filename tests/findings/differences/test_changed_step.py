@@ -35,3 +35,8 @@ def test_a_job_is_as_long_as_itself() -> None:
     (line,) = said(job(100), job(100))
     assert line.startswith("No difference that these recordings show")
     assert said([], []) == []
+
+
+def test_the_first_sentence_names_the_cause_of_the_change() -> None:
+    (slower,) = said(job(100), job(200))
+    assert slower.endswith(f"because {COMPUTE} takes 100.0 µs more.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 import htagraph as hg
-from htagraph.findings.verbs.what_if import sentences, sweep_sentences
+from htagraph.findings.verbs.what_if import path_note, sentences, stays_note, sweep_sentences
+from htagraph.output.reports.changes import what_if_report
 from htagraph.queries.path_segments import Batches, Bound
 from htagraph.whatif.asked import asked_text
 from htagraph.whatif.options import CHANGES
@@ -70,3 +71,24 @@ def test_more_ranks_are_told_as_samples_per_second() -> None:
         efficiency = f"{100 * samples * after.speedup / 4:.0f} % efficiency"
         found = sentences(after, computes, computes)[1]
         assert found.startswith(f"{done} (90 %: {samples * after.low:.2f} to {samples * after.high:.2f}): {efficiency}")
+
+
+def test_one_interval_is_told_the_wider_one() -> None:
+    """Two steps that differ much: another run may save much more or less than this one."""
+    outcome = hg.what_if(graph_of(DATA / "gloo_ddp")).network("2x").run()
+    report = what_if_report([outcome], ["--network 2x"])
+    assert outcome.doubts
+    assert " ".join(report.sentences).count("(90 %") == 1
+
+
+def test_a_kernel_that_is_not_changed_is_told_where_the_path_holds_another_part_of_it() -> None:
+    graph = graph_of(DATA / "demo")
+    slower = hg.what_if(graph).network("2").run()
+    paths = hg.critical_path(graph), slower.critical_path()
+    assert "takes as long as before, but another part of it is on the path" in path_note(*paths)
+    assert not path_note(paths[0], paths[0])
+
+
+def test_waits_that_stay_are_named_with_their_options() -> None:
+    after = hg.what_if(graph_of(DATA / "demo")).infinite_host().run()
+    assert "--free-dataloader" in stays_note(after.critical_path())

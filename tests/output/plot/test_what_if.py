@@ -100,3 +100,14 @@ def test_each_row_has_a_label_of_its_own_and_the_first_is_the_title(table: pd.Da
     assert len(figure.data) == 2  # without halves, there are no marks of them
     start = "Largest gain: 5.58 ms (21 % of the job) if operator aten::mm took no time<br>"
     assert figure.layout.title.text.startswith(start)
+
+
+def test_the_bars_of_a_plan_have_the_names_of_its_changes_and_follow_each_other() -> None:
+    result = hg.plan(graph_of(DATA / "demo"))
+    figure = hg.plot.plan(result)
+    names = [text.replace("<br>", " ") for text in figure.layout.yaxis.ticktext]
+    assert names == [*result.changes["change"], "together"]
+    adds = figure.data[1]
+    ends = [base + length for base, length in zip(adds.base, adds.x, strict=True)]
+    assert list(adds.base[1:-1]) == pytest.approx(ends[:-2])
+    assert ends[-1] == pytest.approx(ends[-2])

@@ -14,7 +14,7 @@ from htagraph.output.reports.listed_changes import listed_changes
 from htagraph.output.reports.ranks import plan_report
 from tests.reach import DATA, DATASETS, graph_of, label
 
-_PLACE = {"known": 0, "not known": 1, "not known (library)": 2}
+_PLACE = {"known": 0, "not known": 1}
 
 
 def change(name: str, gain: Gain, action: str = "") -> ProposedChange:
