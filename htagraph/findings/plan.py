@@ -95,6 +95,8 @@ class BestChanges:
     """How many changes the plan may have."""
     meeting: tuple[str, ...] = ()
     """Changes outside of the plan that mostly shorten time which the plan shortens, or exclude a part of it."""
+    leaves_known: bool = False
+    """Whether one of these changes has a known way."""
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
@@ -143,7 +145,8 @@ class BestChanges:
         """Return how sure the best set is, and the gains that are not known."""
         count = len(self.changes)
         least = [f"Among the {self.among} compared, this is {self.how}."] if count and self.how != "optimal" else []
-        return [*least, *self._without_change(), *(_doubt(self.outcome) if count else [])]
+        meeting = self._meeting() if self.leaves_known else []
+        return [*least, *meeting, *self._without_change(), *(_doubt(self.outcome) if count else [])]
 
     def details(self) -> list[str]:
         """Return the changes of the comparison, and how changes bear on each other."""
@@ -154,7 +157,7 @@ class BestChanges:
         if self.how == "optimal" and self.among > len(rows):
             count, verb = (plural(len(rows), "change"), "save") if len(rows) > 1 else ("change", "saves")
             lines.append(self._beyond(count, verb))
-        lines += self._meeting()
+        lines += [] if self.leaves_known else self._meeting()
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             reason = "some of them free time that another change hid"
@@ -183,7 +186,7 @@ class BestChanges:
         more = [plural(further, "more change")] if further > 0 else []
         names = and_list([*self.meeting[:SHORT_LIST], *more])
         they = "they mostly shorten" if len(self.meeting) > 1 else "it mostly shortens"
-        return [f"Not compared, as {they} the same time once more: {names}."]
+        return [f"Not in the set, as {they} the same time once more: {names}."]
 
     def _without_change(self) -> list[str]:
         """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
@@ -272,6 +275,8 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     alone = {row.change.name: row.gain.per_step_us for row in proposed if row.change and row.gain}
     unknown_us = _unknown_us(results, chosen, outcome, is_whole=is_whole)
     chosen_options = {offer.options for offer in chosen}
+    meeting = _meeting(savings, found[-1].changes) if found else ()
+    ways = {offer_of(row).name for row in proposed if row.is_known}
     return BestChanges(
         changes=changed,
         curve=_curve(savings, found, job_ns),
@@ -289,7 +294,8 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         among_known=len(first),
         proposed=tuple(row for row in proposed if row.options in chosen_options),
         budget=int(budget),
-        meeting=_meeting(savings, found[-1].changes) if found else (),
+        meeting=meeting,
+        leaves_known=bool(ways.intersection(meeting)),
     )
 
 

@@ -124,7 +124,7 @@ def test_a_plan_names_what_shortens_the_same_time_once_more() -> None:
     assert plan.changes["change"].tolist() == ["half the time of operator aten::mm"]
     assert sorted(plan.meeting) == ["half the time of kernel long_kernel", "half the time of kernel short_kernel"]
     said = plan.sentences(["x"])
-    assert any(text.startswith("Not compared, as they mostly shorten the same time once more: ") for text in said)
+    assert any(text.startswith("Not in the set, as they mostly shorten the same time once more: ") for text in said)
 
 
 @pytest.mark.parametrize("path", [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)], ids=label)
