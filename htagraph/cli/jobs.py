@@ -165,9 +165,13 @@ _WITHOUT_TRACES = ("diff", "sweep", "what_if")
 
 
 def plot(
-    name: str | None = None, paths: list[str] | None = None, *, output: Path | None = None, ranks: str | None = None,
+    name: str | None = None,
+    paths: list[str] | None = None,
+    *,
+    output: Path | None = None,
+    ranks: str | None = None,
     steps: str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Draw a result and write the figure to a file.
 
     NAME is that of the analysis: temporal_breakdown, overlap, idle_breakdown, kernel_breakdown, operator_breakdown,

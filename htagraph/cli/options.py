@@ -40,19 +40,41 @@ __all__ = ["FAILED", "OPTIONS", "as_command", "chosen", "given", "read", "read_o
 
 FAILED = 3
 """Exit code where a limit of ``--fail-on`` is exceeded."""
-_HARMLESS = frozenset({
-    "launch_missing", "negative_launch_latency", "no_window_end", "no_base_time", "python_not_read", "window_cuts",
-})  # fmt: skip
+_HARMLESS = frozenset(
+    {
+        "launch_missing",
+        "negative_launch_latency",
+        "no_window_end",
+        "no_base_time",
+        "python_not_read",
+        "window_cuts",
+    }
+)
 """Issues that most healthy traces have, or that were asked for."""
 _LOST = frozenset({"file_skipped", "rank_missing"})
 """Issues by which a part of the job is missing: these are told first."""
-_OF_DEPENDENCIES = frozenset({
-    "recording_begins_late", "waits_unresolved", "edges_uncertain", "queued_behind_earlier_work",
-})  # fmt: skip
+_OF_DEPENDENCIES = frozenset(
+    {
+        "recording_begins_late",
+        "waits_unresolved",
+        "edges_uncertain",
+        "queued_behind_earlier_work",
+    }
+)
 """Issues about which work waits for which, and about when ranks begin."""
-_OF_RECORDED_TIMES = frozenset({
-    "kernels", "memory", "launches", "counters", "patterns", "roofline", "phases", "execution_trace", "export",
-})  # fmt: skip
+_OF_RECORDED_TIMES = frozenset(
+    {
+        "kernels",
+        "memory",
+        "launches",
+        "counters",
+        "patterns",
+        "roofline",
+        "phases",
+        "execution_trace",
+        "export",
+    }
+)
 """Verbs whose answers are of recorded times alone, without any wait."""
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""

@@ -261,8 +261,8 @@ def _words_of(annotation: object) -> list[str]:
     words = list[str]()
     for kind in (annotation, *get_args(annotation)):
         if isinstance(kind, EnumMeta):
-            members = kind.__members__.values()
-            words += [str(member.value) for member in members]
+            members: Mapping[str, Any] = kind.__members__
+            words += [str(member.value) for member in members.values()]
     return words
 
 

@@ -411,11 +411,9 @@ def _unreadable(part: str, given: dict[str, Any]) -> str:
     if part in given:
         return f": {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in KEYS)
-    help_text = f"criteria are {keys}; values that hold a comma and = need quotes"
-    nearest = nearest_words(part, KEYS)
-    if part and "=" not in part and not nearest and not given:
-        return f" has no key: did you mean op={part}, an operator, or name={part}, a kernel? Otherwise, {help_text}"
-    return f": {part!r} is no criterion; {help_text}{nearest}"
+    name = f"; did you mean op={part}, an operator, or name={part}, a kernel?" if part and "=" not in part else ""
+    meant = nearest_words(part, KEYS) or name or "."
+    return f": {part!r} is no criterion{meant} Choose from {keys}, and quote values that hold a comma and ="
 
 
 def _value(text: str, at: int) -> tuple[str, int]:

@@ -86,7 +86,7 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
 
 
 def _main_cause(pair: JobPair) -> MainCause | None:
-    """Return the cause of the largest part of the change; None where every part is small."""
+    """Return the cause with a name of the largest part of the change, else any cause; None where every part is small."""
     step_us = pair.diff.change_us
     if not step_us or pair.empty or pair.comparison.lost or pair.is_other_work:
         return None
@@ -100,8 +100,9 @@ def _main_cause(pair: JobPair) -> MainCause | None:
         for left in remainder.parts:
             share = left.us / step_us
             causes.append(MainCause(share, (), left.us, left.reason))
-    largest = max(causes, key=lambda cause: cause.share, default=None)
-    return largest if largest is not None and largest.share >= LARGE_SHARE else None
+    large = [cause for cause in causes if cause.share >= LARGE_SHARE]
+    named = [cause for cause in large if cause.names or cause.reason == "visible"]
+    return max(named or large, key=lambda cause: cause.share, default=None)
 
 
 def _why(cause: MainCause | None) -> str:

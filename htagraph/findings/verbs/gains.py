@@ -38,8 +38,14 @@ if TYPE_CHECKING:
     from htagraph.findings.plan import BestChanges
 
 __all__ = [
-    "CONCLUSIONS", "OF_PATH", "PlanWords", "opportunities_sentences", "path_sentences", "plan_sentences", "tried",
-]  # fmt: skip
+    "CONCLUSIONS",
+    "OF_PATH",
+    "PlanWords",
+    "opportunities_sentences",
+    "path_sentences",
+    "plan_sentences",
+    "tried",
+]
 
 _MOST_CAUSES: Final = 3
 """Causes of a path in its answer. Chosen: they are nearly all of most paths. Doubled, parts of 2 % are told."""

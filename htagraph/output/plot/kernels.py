@@ -329,10 +329,16 @@ def _labels_of(known: pd.DataFrame) -> dict[str, Any]:
     order = _time_lost(known).sort_values(ascending=False).index
     rows = known.loc[order].drop_duplicates("operator").head(_NAMED_POINTS)
     return {
-        "type": "scatter", "x": rows["intensity"], "y": rows["tflop_s"], "mode": "text", "showlegend": False,
-        "text": style.row_labels(rows["operator"].tolist()), "hoverinfo": "skip", "cliponaxis": False,
+        "type": "scatter",
+        "x": rows["intensity"],
+        "y": rows["tflop_s"],
+        "mode": "text",
+        "showlegend": False,
+        "text": style.row_labels(rows["operator"].tolist()),
+        "hoverinfo": "skip",
+        "cliponaxis": False,
         "textposition": [_SIDES[place % len(_SIDES)] for place in range(len(rows))],
-    }  # fmt: skip
+    }
 
 
 def _point_says(row: Mapping[str, Any]) -> str:

@@ -399,15 +399,27 @@ def plan(result: BestChanges) -> Figure:
     places = list(range(len(rows)))
     common: dict[str, Any] = {"type": "bar", "orientation": "h", "hoverinfo": "text"}
     alone = {
-        **common, "name": "alone", "y": places, "x": rows["alone_us"] / factor, "base": begins / factor, "width": 0.8,
-        "marker_color": style.BEFORE, "hovertext": style.hover_of(rows, "{change}<br>alone: {alone_us}"),
-    }  # fmt: skip
+        **common,
+        "name": "alone",
+        "y": places,
+        "x": rows["alone_us"] / factor,
+        "base": begins / factor,
+        "width": 0.8,
+        "marker_color": style.BEFORE,
+        "hovertext": style.hover_of(rows, "{change}<br>alone: {alone_us}"),
+    }
     adds = {
-        **common, "name": "adds to those above", "y": [*places, len(rows)], "width": 0.5, "error_x": whisker,
-        "x": [*rows["adds_us"] / factor, result.saved_us / factor], "base": [*begins / factor, 0.0],
-        "marker_color": style.AFTER, "textposition": "none",
+        **common,
+        "name": "adds to those above",
+        "y": [*places, len(rows)],
+        "width": 0.5,
+        "error_x": whisker,
+        "x": [*rows["adds_us"] / factor, result.saved_us / factor],
+        "base": [*begins / factor, 0.0],
+        "marker_color": style.AFTER,
+        "textposition": "none",
         "hovertext": [*style.hover_of(rows, "{change}<br>adds {adds_us}"), f"together: {time_text(result.saved_us)}"],
-    }  # fmt: skip
+    }
     names = [*_in_lines(rows["change"].tolist()), "together"]
     count = f"{len(rows)} change{'s' * (len(rows) > 1)}"
     share = float(result.curve["saved_percent"].iloc[-1])

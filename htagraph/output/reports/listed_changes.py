@@ -40,21 +40,30 @@ def listed_changes(found: ProposedChanges, graph: DependencyGraph) -> ListedChan
     is_mixed = len(scopes) > 1
     gains = [_of_job(row, row.gain, graph) if is_mixed else row.gain for row in rows if row.gain]
     unit = "per step" if scopes == {"step"} else "of the job"
-    frame = pd.DataFrame({
-        "change": [row.change.name if row.change else row.about for row in rows],
-        "low_us": [per_step(gain.low_us, gain.steps) for gain in gains],
-        "gain_us": [gain.per_step_us for gain in gains],
-        "high_us": [per_step(gain.high_us, gain.steps) for gain in gains],
-        "gain_percent": [gain.percent if is_mixed else row.percent for row, gain in zip(rows, gains, strict=True)],
-        "way": [_way_of(row) for row in rows],
-    })  # fmt: skip
+    frame = pd.DataFrame()
+    frame["change"] = [row.change.name if row.change else row.about for row in rows]
+    frame["low_us"] = [per_step(gain.low_us, gain.steps) for gain in gains]
+    frame["gain_us"] = [gain.per_step_us for gain in gains]
+    frame["high_us"] = [per_step(gain.high_us, gain.steps) for gain in gains]
     if is_mixed:
-        steps = [row.gain.per_step_us if row.gain and row.gain.scope == "step" else float("nan") for row in rows]
-        frame.insert(5, "per_step_us", steps)
+        frame["gain_percent"] = [gain.percent for gain in gains]
+        frame["per_step_us"] = [_of_step(row) for row in rows]
+    else:
+        frame["gain_percent"] = [row.percent for row in rows]
+    frame["way"] = [_way_of(row) for row in rows]
     place = frame["way"].map(_WAYS.index)
-    order = frame.assign(place=place).sort_values(["place", "low_us"], ascending=[True, False], kind="stable")
+    placed = frame.assign(place=place)
+    placed = placed.sort_values(["place", "low_us"], ascending=[True, False], kind="stable")
+    shown = placed.drop(columns="place")
     title = f'What to change, gains {unit}: known ways first, each kind by "at least"'
-    return ListedChanges(frame.loc[order.index].reset_index(drop=True), title)
+    return ListedChanges(shown.reset_index(drop=True), title)
+
+
+def _of_step(row: ProposedChange) -> float:
+    """Return the gain of a change in a usual step, µs; NaN where the gain is of the whole job."""
+    if row.gain is None or row.gain.scope == "job":
+        return float("nan")
+    return row.gain.per_step_us
 
 
 def _way_of(row: ProposedChange) -> str:
