@@ -86,7 +86,7 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
 
 
 def _main_cause(pair: JobPair) -> MainCause | None:
-    """Return the cause with a name of the largest part of the change, else any cause; None where every part is small."""
+    """Return the named cause of the largest part of the change, else any cause; None where all are small."""
     step_us = pair.diff.change_us
     if not step_us or pair.empty or pair.comparison.lost or pair.is_other_work:
         return None
