@@ -128,6 +128,10 @@ class Report:
     """The tables that a reader wants to see, where these are not all."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles that are not those which the command declares, by the name of the table."""
+    details: frozenset[str] = frozenset()
+    """Sentences that readers are not shown; programs see all."""
+    second: str = ""
+    """The heading of the second sentence, which then stands above the tables; empty where it stands below."""
     more: str = ""
     """What shows readers the tables that are not in `brief`; no result, so that programs do not see it."""
     plot: Callable[[], Figure] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.limits import MIN_PERCENT, SHORT_LIST
 from htagraph.findings.phrases import (
     CATEGORY_WORDS,
     Suggestion,
@@ -24,6 +24,7 @@ from htagraph.findings.phrases import (
     command_line,
     plural,
     share_text,
+    spoken,
     time_text,
     transfers_words,
 )
@@ -35,7 +36,19 @@ from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.silent_regions import silent_region
 
-__all__ = ["CONCLUSIONS", "OF_PATH", "category_words", "opportunities_sentences", "path_sentences", "tried"]
+if TYPE_CHECKING:
+    from htagraph.findings.plan import BestChanges
+
+__all__ = [
+    "CONCLUSIONS",
+    "OF_PATH",
+    "PlanWords",
+    "category_words",
+    "opportunities_sentences",
+    "path_sentences",
+    "plan_sentences",
+    "tried",
+]
 
 _MOST_CAUSES: Final = 3
 """Causes of a path in its answer. Chosen: they are nearly all of most paths. Doubled, parts of 2 % are told."""
@@ -150,6 +163,50 @@ def opportunities_sentences(
             else f"No change that is known {would}."
         )
     return [*tried(found.first, inputs), *why]
+
+
+class PlanWords(NamedTuple):
+    """The sentences of ``htagraph plan``."""
+
+    sentences: list[str]
+    """All sentences, the answer first."""
+    details: frozenset[str]
+    """The sentences that only readers who ask for all are shown."""
+    second: str
+    """The heading of the second sentence; empty where the first one says as much."""
+
+
+def plan_sentences(
+    claims: Sequence[Claim],
+    found: ProposedChanges,
+    best: BestChanges,
+    inputs: Sequence[str],
+    most_percent: float = 0.0,
+) -> PlanWords:
+    """Return the first change, the best set of changes, the way to each change, and the reasons.
+
+    Args:
+        claims: those of `CONCLUSIONS`.
+        found: the list of changes.
+        best: the best set of changes.
+        inputs: the words of the command line that choose what is read.
+        most_percent: the largest gain of the table of opportunities, percent of the job.
+    """
+    begin, *why = opportunities_sentences(claims, found, inputs, most_percent) or [""]
+    if not len(best.changes):
+        return PlanWords(spoken(begin, *why), frozenset(), "")
+    is_first_alone = len(best.changes) == 1 and found.first is not None and best.options == found.first.options
+    answer = best.answer(inputs)
+    compared = best.details()
+    details = [*why, *compared, *([answer] if is_first_alone else [])] if found.first else compared
+    sentences = spoken(begin, answer, *_ways(found), *best.caveats(), *why, *compared)
+    return PlanWords(sentences, frozenset(details), "" if is_first_alone else "Together")
+
+
+def _ways(found: ProposedChanges) -> list[str]:
+    """Return how to make each change of a list behind the first one, where a way is known."""
+    rows = [row for row in found.rows[1:] if row.is_known and row.change]
+    return [f"{row.change.title}: {row.action}" for row in rows[:SHORT_LIST] if row.change]
 
 
 def tried(first: ProposedChange | None, inputs: Sequence[str]) -> list[str]:
