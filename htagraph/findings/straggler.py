@@ -79,13 +79,16 @@ def _when(results: Results) -> list[StragglerClaim]:
     row = ranks[is_straggler].iloc[0]
     charged: Cause = row["cause"]
     cause: LateFor = charged
-    excess_us = row["slow_excess_us"] * row["slow_steps"]
+    step_excess_us = float(row["slow_excess_us"])
+    excess_us = step_excess_us * row["slow_steps"]
     if charged == "host" and slow.alone[1] > MOST * excess_us:
         cause = "alone"
     elif charged == "host" and interrupted_beyond_us(results.graph, slow.straggler) > MOST * excess_us:
         cause = "interrupted"
-    pause = silent_pause(results.graph, slow.straggler) if cause == "host" else None
-    if pause and pause.excess_us > MOST * float(row["slow_excess_us"]):
+    pause = None
+    if cause == "host":
+        pause = silent_pause(results.graph, slow.straggler)
+    if pause and pause.excess_us > MOST * step_excess_us:
         cause = "pauses"
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(charged)
@@ -95,6 +98,11 @@ def _when(results: Results) -> list[StragglerClaim]:
     change = (
         PredictedChange(f"rank {about} as fast as its peers", ("--fix-straggler", "auto"), gain) if is_known else None
     )
+    kinds = results.graph.activities.kind
+    is_python = kinds == ActivityKind.PYTHON
+    cause_name = str(row["cause_name"])
+    if cause in ("interrupted", "pauses"):
+        cause_name = ""
     claim = StragglerClaim(
         "straggler",
         about,
@@ -106,10 +114,10 @@ def _when(results: Results) -> list[StragglerClaim]:
         ranks=(slow.straggler,),
         total_us=slow.total_wait_us,
         cause=cause,
-        cause_name="" if cause in ("interrupted", "pauses") else str(row["cause_name"]),
+        cause_name=cause_name,
         within=tuple(FREE[free][1].split()) if free else (),
         pause=pause if cause == "pauses" else None,
-        has_stacks=bool((results.graph.activities.kind == ActivityKind.PYTHON).any()),
+        has_stacks=bool(is_python.any()),
     )
     return [claim]
 
@@ -135,15 +143,24 @@ def _why(claim: StragglerClaim) -> str:
 
 def _to_record(claim: StragglerClaim) -> str:
     """Return the setting that shows what a pause is; empty where Python functions were recorded."""
-    setting = "" if claim.has_stacks else claim.recorder.setting("modules")
-    return f" Record that rank with {setting}." if setting else ""
+    if claim.has_stacks:
+        return ""
+    setting = claim.recorder.setting("modules")
+    if not setting:
+        return ""
+    return f" Record that rank with {setting}."
 
 
 def _pause_words(claim: StragglerClaim, pause: SilentPause) -> str:
     """Return how long the rank pauses at one place of a step, beside its peers."""
-    place = f" in {in_short(pause.region)}" if pause.region else ""
-    longest = f"{time_text(pause.peers_us)} at most" if pause.peers_us else "no time"
-    return f"rank {claim.about} pauses {time_text(pause.usual_us)} per step{place} (its peers: {longest})"
+    place = ""
+    if pause.region:
+        place = f" in {in_short(pause.region)}"
+    of_peers = "no time"
+    if pause.peers_us:
+        of_peers = f"{time_text(pause.peers_us)} at most"
+    usual = time_text(pause.usual_us)
+    return f"rank {claim.about} pauses {usual} per step{place} (its peers: {of_peers})"
 
 
 def _advice(claim: StragglerClaim) -> str:

@@ -86,23 +86,32 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
 
 
 def _main_cause(pair: JobPair) -> MainCause | None:
-    """Return the named cause of the largest part of the change, else any cause; None where all are small."""
+    """Return the cause of the largest part of the change, a named cause before a remainder; None where each is small."""
     step_us = pair.diff.change_us
     if not step_us or pair.empty or pair.comparison.lost or pair.is_other_work:
         return None
+    causes = _causes_of_change(pair, step_us)
+    large = [cause for cause in causes if cause.share >= LARGE_SHARE]
+    named = [cause for cause in large if cause.names or cause.reason == "visible"]
+    candidates = named or large
+    return max(candidates, key=lambda cause: cause.share, default=None)
+
+
+def _causes_of_change(pair: JobPair, step_us: float) -> list[MainCause]:
+    """Return the causes of a change of the usual step: changed work first, then what remains."""
     causes = list[MainCause]()
     for claim in claims_that_are(CauseClaim, pair.claims(CAUSES.when)):
         names = tuple(work.name for work in claim.work)
-        change_us = sum(map(claim.origin.change_us, claim.work))
+        changes_us = [claim.origin.change_us(work) for work in claim.work]
         share = claim.figure / step_us
-        causes.append(MainCause(share, names, change_us))
+        cause = MainCause(share, names, sum(changes_us))
+        causes.append(cause)
     for remainder in claims_that_are(RestClaim, pair.claims(REST.when)):
         for left in remainder.parts:
             share = left.us / step_us
-            causes.append(MainCause(share, (), left.us, left.reason))
-    large = [cause for cause in causes if cause.share >= LARGE_SHARE]
-    named = [cause for cause in large if cause.names or cause.reason == "visible"]
-    return max(named or large, key=lambda cause: cause.share, default=None)
+            cause = MainCause(share, (), left.us, left.reason)
+            causes.append(cause)
+    return causes
 
 
 def _why(cause: MainCause | None) -> str:
@@ -110,15 +119,22 @@ def _why(cause: MainCause | None) -> str:
     if cause is None:
         return ""
     percent = min(100 * cause.share, 100.0)
-    amount = "all" if round(percent) == _ALL else share_text(percent)
+    amount = share_text(percent)
+    if round(percent) == _ALL:
+        amount = "all"
     if cause.reason == "visible":
-        now = "no longer runs" if cause.change_us > 0 else "now runs"
-        return f"; {amount} of that because communication {now} beside computation"
+        runs = "now runs"
+        if cause.change_us > 0:
+            runs = "no longer runs"
+        return f"; {amount} of that because communication {runs} beside computation"
+    if cause.reason == "work":
+        return f"; {amount} of that by several smaller changes of work"
     if cause.reason is not None:
-        changed = "several smaller changes of work" if cause.reason == "work" else "what waits for what"
-        return f"; {amount} of that by {changed}"
+        return f"; {amount} of that by what waits for what"
     takes = "takes" if len(cause.names) == 1 else "take"
-    return f"; {amount} of that because {and_list(few(list(cause.names)))} {takes} {more_or_less(cause.change_us)}"
+    named = few([*cause.names])
+    work = and_list(named)
+    return f"; {amount} of that because {work} {takes} {more_or_less(cause.change_us)}"
 
 
 def _short(claim: ChangedStepClaim) -> str:

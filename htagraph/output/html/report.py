@@ -132,7 +132,7 @@ def _facts(results: PageResults) -> list[tuple[str, str]]:
     inputs, steps = summary.inputs, steps_in_words(results.graph)
     size = int(inputs["world_size"].max()) if len(inputs) else 0
     devices = ", ".join(devices_in(inputs))
-    facts = [
+    cards = [
         ("ranks read", f"{len(inputs):,} of {size:,}" if size > len(inputs) else f"{len(inputs):,}"),
         ("device", devices if len(devices) <= 60 else f"{devices[:59]}…"),
         ("first to last activity", time_text(summary.window_us)),
@@ -142,8 +142,8 @@ def _facts(results: PageResults) -> list[tuple[str, str]]:
     if steps:
         recorded = len(np.unique(results.graph.step_spans.step))
         number = f"{steps.number:,}" if recorded == steps.number else f"{recorded:,}, {steps.number:,} of these usual"
-        facts[2:2] = [("steps", number), ("usual step", steps.lasts)]
-    return facts
+        cards[2:2] = [("steps", number), ("usual step", steps.lasts)]
+    return cards
 
 
 def breakdown_section(results: PageResults) -> Section:
