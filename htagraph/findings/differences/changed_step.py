@@ -86,7 +86,7 @@ def _when(pair: JobPair) -> list[ChangedStepClaim]:
 
 
 def _main_cause(pair: JobPair) -> MainCause | None:
-    """Return the cause of the largest part of the change, a named cause before a remainder; None where each is small."""
+    """Return the cause of the largest part of the change, changed work before a remainder; None for small parts."""
     step_us = pair.diff.change_us
     if not step_us or pair.empty or pair.comparison.lost or pair.is_other_work:
         return None
@@ -98,7 +98,7 @@ def _main_cause(pair: JobPair) -> MainCause | None:
 
 
 def _causes_of_change(pair: JobPair, step_us: float) -> list[MainCause]:
-    """Return the causes of a change of the usual step: changed work first, then what remains."""
+    """Return the causes of a change of the usual step: changed work first, then the remainder."""
     causes = list[MainCause]()
     for claim in claims_that_are(CauseClaim, pair.claims(CAUSES.when)):
         names = tuple(work.name for work in claim.work)
