@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import PredictedChange, gain_of
 from htagraph.findings.finding import MEASURES, Claim, Finding, in_short
-from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import time_text
+from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.phrases import Advice, time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
@@ -49,6 +49,19 @@ _FREES: dict[Cause, str] = {
 """Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
 
 
+_SAYS_ENOUGH: Final = frozenset[LateFor]({"kernels", "data_loading", "network", "alone", "interrupted"})
+"""The causes that say by themselves what to compare."""
+
+
+class LateArrival(NamedTuple):
+    """A rank enters collectives of one operation after all others."""
+
+    op: str
+    """The operation for which the others wait longest."""
+    late_us: float
+    """How much later than the first of the others the rank enters, µs: the median over these collectives."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StragglerClaim(Claim):
     """A rank makes the others wait; the figure is its share of all waiting, percent."""
@@ -59,6 +72,8 @@ class StragglerClaim(Claim):
     """The largest part of why the rank is late."""
     cause_name: str
     """The activity that explains most of that part; empty for none."""
+    late: LateArrival | None = None
+    """The collective at which the rank is late; None where its cause says enough, or no collective is known."""
     within: tuple[str, ...] = ()
     """The options of the change by which work of this kind takes no time on any rank; empty for no such change."""
 
@@ -96,10 +111,28 @@ def _when(results: Results) -> list[StragglerClaim]:
         ranks=(slow.straggler,),
         total_us=slow.total_wait_us,
         cause=cause,
+        late=None if cause in _SAYS_ENOUGH else _late_arrival(results, slow.straggler),
         cause_name="" if cause == "interrupted" else str(row["cause_name"]),
         within=tuple(FREE[free][1].split()) if free else (),
     )
     return [claim]
+
+
+def _late_arrival(results: Results, rank: int) -> LateArrival | None:
+    """Return at which operation the others wait longest for a rank, and how late the rank usually enters it.
+
+    Only collectives count whose wait is no small part of the longest.
+    """
+    parts = results.collectives
+    for_rank = parts[parts["matched"] & (parts["last_rank"] == rank) & (parts["rank"] != rank)]
+    if results.usual:
+        for_rank = for_rank[for_rank["step"].isin(results.usual)]
+    waits = for_rank.groupby(["op", "collective"])["wait_us"].max()
+    waits = waits[waits >= LARGE_SHARE * waits.max()]
+    if waits.empty:
+        return None
+    op = str(waits.groupby("op").sum().idxmax())
+    return LateArrival(op, float(waits[op].median()))
 
 
 def _words(claim: StragglerClaim) -> str:
@@ -131,7 +164,9 @@ def _advice(claim: StragglerClaim) -> str:
     compare = _CAUSES.get(claim.cause, ("", ""))[1]
     if not compare:
         return f"See what rank {claim.about} does before it comes last (htagraph stragglers)."
-    return f"Compare rank {claim.about} with its peers: {compare}."
+    late = claim.late
+    symptom = [f"Rank {claim.about} enters {late.op} {time_text(late.late_us)} late."] if late else []
+    return Advice(f"Compare rank {claim.about} with its peers: {compare}.", *symptom)
 
 
 STRAGGLER = Finding(
