@@ -17,28 +17,38 @@ from htagraph.queries.blame import Cause
 from htagraph.queries.interruptions import interrupted_beyond_us
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["STRAGGLER", "StragglerClaim"]
+__all__ = ["CAUSES", "STRAGGLER", "CauseWords", "LateArrival", "StragglerClaim"]
 
 LateFor: TypeAlias = Literal[Cause, "alone", "interrupted"]
 """Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, work that other ranks do not do, or host code that
 something else stops for longer than that of other ranks."""
 
-_CAUSES: dict[LateFor, tuple[str, str]] = {
-    "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
-    "host": ("its host code takes longer", "the cores of its process, and what only it does"),
-    "data_loading": ("its data loader takes longer", "its storage, and the samples that it loads"),
-    "outside": ("the process or thread that it waits for takes longer", "what it waits for"),
-    "launch": ("its launch calls take longer", "the cores of its process"),
-    "sync": ("its blocking calls take longer", "what it waits for there"),
-    "network": ("its transfers take longer", "its links"),
-    "other_work": (
+
+class CauseWords(NamedTuple):
+    """A cause of lateness in words."""
+
+    reason: str
+    """Why the rank is late, as a clause."""
+    compare: str
+    """What to compare with its peers; empty for nothing."""
+
+
+CAUSES: Final[dict[LateFor, CauseWords]] = {
+    "kernels": CauseWords("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
+    "host": CauseWords("its host code takes longer", "the cores of its process, and what only it does"),
+    "data_loading": CauseWords("its data loader takes longer", "its storage, and the samples that it loads"),
+    "outside": CauseWords("the process or thread that it waits for takes longer", "what it waits for"),
+    "launch": CauseWords("its launch calls take longer", "the cores of its process"),
+    "sync": CauseWords("its blocking calls take longer", "what it waits for there"),
+    "network": CauseWords("its transfers take longer", "its links"),
+    "other_work": CauseWords(
         "its launched work starts late, probably behind work that this recording does not show",
         "what else runs on its device (nvidia-smi)",
     ),
-    "collective": ("it is late from an earlier collective", ""),
-    "none": ("its own work looks like theirs", ""),
-    "alone": ("it does more work than any other rank", ""),
-    "interrupted": ("other work takes its cores, and interrupts its host code", ""),
+    "collective": CauseWords("it is late from an earlier collective", ""),
+    "none": CauseWords("its own work looks like theirs", ""),
+    "alone": CauseWords("it does more work than any other rank", ""),
+    "interrupted": CauseWords("other work takes its cores, and interrupts its host code", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and properties to compare."""
 
@@ -141,13 +151,13 @@ def _words(claim: StragglerClaim) -> str:
     activity = f", mainly {in_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.total_us)} in "
-        f"collectives (over all ranks); {_CAUSES[cause][0] if cause in _CAUSES else cause}{activity}."
+        f"collectives (over all ranks); {CAUSES[cause].reason}{activity}."
     )
 
 
 def _why(claim: StragglerClaim) -> str:
     """Return why the other ranks wait for this one."""
-    reason = _CAUSES[claim.cause][0] if claim.cause in _CAUSES else claim.cause
+    reason = CAUSES[claim.cause].reason
     activity = f", mainly {in_short(claim.cause_name)}" if claim.cause_name else ""
     return f"The others wait for rank {claim.about}: {reason}{activity}."
 
@@ -161,7 +171,7 @@ def _advice(claim: StragglerClaim) -> str:
             f"Give the process of rank {claim.about} cores of its own (taskset -cp PID, cpu.max of the cgroup), or end "
             "what else runs on them (top)."
         )
-    compare = _CAUSES.get(claim.cause, ("", ""))[1]
+    compare = CAUSES[claim.cause].compare
     if not compare:
         return f"See what rank {claim.about} does before it comes last (htagraph stragglers)."
     late = claim.late
