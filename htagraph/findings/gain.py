@@ -435,8 +435,8 @@ class FasterCode(NamedTuple):
 def gaining(results: Results) -> Iterator[FasterCode]:
     """Yield the changes of `rows_that_gain`: a loader that keeps up, and code that is faster.
 
-    Regions around operators are left out: nobody can free a whole region. So are calls of collectives where a way is
-    known for what they wait for. Gains are as in `htagraph.opportunities`,
+    Regions around operators are left out: nobody can free a whole region. Calls of collectives are left out where a
+    better way to reduce gradients is known. Gains are as in `htagraph.opportunities`,
     without an interval.
     """
     if PREDICTS & results.graph.ledger.lacks:

@@ -50,9 +50,8 @@ _LATELY_FUSED: Final = frozenset({"Adagrad"})
 
 _TYPE_ARGUMENTS: Final = ("dtype", "Input type")
 """Arguments in which the profiler writes the type that a collective sends: on devices, and on hosts."""
-_WORD: Final = re.compile(r"\w+")
-_FLOAT32: Final = frozenset({"float", "float32"})
-"""The names of single precision in these arguments, in small letters. Source: torch.profiler of PyTorch 2."""
+_FLOAT32: Final = re.compile(r"\bfloat(32)?\b")
+"""Single precision in these arguments, in small letters. Source: torch.profiler of PyTorch 2."""
 
 
 class Precondition(NamedTuple):
@@ -230,7 +229,7 @@ def _has_wide_gradients(graph: DependencyGraph, rows: Ints) -> bool | None:
     """Return whether most reductions whose type was recorded are in float32; None where no type was recorded."""
     texts = argument_texts(graph, [*_TYPE_ARGUMENTS], rows)
     types = [text.decode().lower() for argument in _TYPE_ARGUMENTS for text in texts[argument] if text]
-    is_wide = [not _FLOAT32.isdisjoint(_WORD.findall(text)) for text in types]
+    is_wide = [bool(_FLOAT32.search(text)) for text in types]
     return float(np.mean(is_wide)) > MOST if types else None
 
 

@@ -16,7 +16,7 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
-from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings import preconditions, transfer_ways, way_facts
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
@@ -190,18 +190,6 @@ def _loops(graph: DependencyGraph) -> Iterator[WayFact]:
         words = [f"{_inside(graph, name)}:0" for name in names]
         words += [f"{criteria_text({'kind': 'untraced', 'before': glob})}:0" for glob in before]
         yield text, tuple(("--scale", word) for word in words), rows
-
-
-def _compiling(graph: DependencyGraph) -> Iterator[WayFact]:
-    """Yield the regions in which code is compiled, if most steps have some."""
-    acts = graph.activities
-    compiles = naming.names_that(naming.is_compiling, graph.names)[acts.name] & of_kinds(acts.kind, OPERATORS)
-    rows = graph.tree.outermost(compiles)
-    steps, count = len(np.unique(acts.step[rows][acts.step[rows] >= 0])), len(graph.steps)
-    if steps > max(1, MOST * count):
-        regions = [_inside(graph, name) for name in np.unique(acts.name[rows]).tolist()]
-        where = "every step" if steps == count else f"{steps:,} of {count:,} steps"
-        yield f"Code is compiled anew in {where}", tuple(("--scale", f"{region}:0") for region in regions), rows
 
 
 def _outermost(graph: DependencyGraph) -> Array:
@@ -399,7 +387,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         reach=REACH["loops"],
     ),
     "compiling": _Way(
-        _compiling,
+        way_facts.compiling,
         "without compilation",
         "no compilation in the steps",
         "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
@@ -550,7 +538,7 @@ def _when(results: Results) -> list[RemedyClaim]:
 
 
 def _bounded(results: Results, gain: Gain, kind: RemedyKind, rows: Array) -> Gain:
-    """Return a gain that is no more than what the change of a way can take away."""
+    """Return a gain that is no more than the change of a way can take away."""
     if kind == "pageable copies":
         return _at_most_own(results, gain, rows)
     return transfer_ways.at_most_overlap(results.graph, gain) if kind == "late reductions" else gain

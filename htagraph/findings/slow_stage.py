@@ -103,10 +103,10 @@ def _why(claim: SlowStageClaim) -> str:
 
 
 def _advice(claim: SlowStageClaim) -> str:
-    """Return that the slow stage should do less, and the others more."""
-    s = "s" if len(claim.ranks) > 1 else ""
-    others = "s" if claim.stages_beside > 1 else ""
-    return f"Give the stage{s} of {ranks_text(claim.ranks)} less to do, and the other{others} more."
+    """Return that the slow stage should do less, and every further stage more."""
+    stages = "stages" if len(claim.ranks) > 1 else "stage"
+    further = "others" if claim.stages_beside > 1 else "other"
+    return f"Give the {stages} of {ranks_text(claim.ranks)} less to do, and the {further} more."
 
 
 def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:

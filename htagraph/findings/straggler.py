@@ -30,7 +30,7 @@ class CauseWords(NamedTuple):
     reason: str
     """Why the rank is late, as a clause."""
     compare: str
-    """What to compare with its peers; empty for nothing."""
+    """The things to compare with peers, in words; empty for nothing."""
 
 
 CAUSES: Final[dict[LateFor, CauseWords]] = {
@@ -60,16 +60,16 @@ _FREES: dict[Cause, str] = {
 
 
 _SAYS_ENOUGH: Final = frozenset[LateFor]({"kernels", "data_loading", "network", "alone", "interrupted"})
-"""The causes that say by themselves what to compare."""
+"""The causes whose words tell enough."""
 
 
 class LateArrival(NamedTuple):
-    """A rank enters collectives of one operation after all others."""
+    """A rank enters collectives of one operation last."""
 
     op: str
-    """The operation for which the others wait longest."""
+    """The operation with the longest waits for the rank."""
     late_us: float
-    """How much later than the first of the others the rank enters, µs: the median over these collectives."""
+    """How much later than the first rank this rank enters, µs: the median over these collectives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,12 +129,12 @@ def _when(results: Results) -> list[StragglerClaim]:
 
 
 def _late_arrival(results: Results, rank: int) -> LateArrival | None:
-    """Return at which operation the others wait longest for a rank, and how late the rank usually enters it.
+    """Return the operation with the longest waits for a rank, and how late the rank usually enters this operation.
 
     Only collectives count whose wait is no small part of the longest.
     """
-    parts = results.collectives
-    for_rank = parts[parts["matched"] & (parts["last_rank"] == rank) & (parts["rank"] != rank)]
+    table = results.collectives
+    for_rank = table[table["matched"] & (table["last_rank"] == rank) & (table["rank"] != rank)]
     if results.usual:
         for_rank = for_rank[for_rank["step"].isin(results.usual)]
     waits = for_rank.groupby(["op", "collective"])["wait_us"].max()

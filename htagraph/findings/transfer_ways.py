@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from htagraph.core.arrays import Ints
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import collective_op, is_of_ddp, names_that
 from htagraph.core.statistics import MOST
@@ -23,7 +24,7 @@ __all__ = ["at_most_overlap", "beside_backward", "how_to_overlap", "whole_reduct
 _HALF: Final = 0.5
 """The share of the bytes that stays when numbers of 32 bits are sent in 16 bits. It follows from the formats."""
 _REDUCED: Final = {"all_reduce": "all-reduced", "reduce_scatter": "reduced"}
-"""What happens to gradients, by the operation."""
+"""The participle for gradients, by the operation."""
 
 
 def beside_backward(graph: DependencyGraph) -> Iterator[WayFact]:
@@ -39,10 +40,12 @@ def beside_backward(graph: DependencyGraph) -> Iterator[WayFact]:
         return
     rows = late.activity
     op = "reduce_scatter" if _scatters(graph) else collective_op(graph.names[graph.activities.name[rows[0]]])
-    mean_us = float(graph.activities.duration[rows].mean()) / 1000
     verb = _REDUCED.get(op, "reduced")
-    text = f"Gradients are {verb} when the backward pass is over ({time_text(mean_us)} each time), and not beside it"
-    yield text, (("--perfect-overlap", ""),), rows
+    yield (
+        f"Gradients are {verb} when the backward pass is over ({_mean_text(graph, rows)} each time), and not beside it",
+        (("--perfect-overlap", ""),),
+        rows,
+    )
 
 
 def at_most_overlap(graph: DependencyGraph, gain: Gain) -> Gain:
@@ -53,13 +56,10 @@ def at_most_overlap(graph: DependencyGraph, gain: Gain) -> Gain:
 
 
 def how_to_overlap(graph: DependencyGraph) -> str:
-    """Return how reductions of gradients come to run beside the backward pass, by what reduces them."""
+    """Return how reductions of gradients come to run beside the backward pass, by the code that reduces gradients."""
     if _has_ddp(graph):
         return "make the buckets of DistributedDataParallel smaller (bucket_cap_mb)"
-    late = late_reductions(graph)
-    names = np.unique(graph.activities.name[late.activity]).tolist() if late else []
-    is_sharded = any(collective_op(graph.names[name]) == "reduce_scatter" for name in names) or _scatters(graph)
-    if is_sharded:
+    if _scatters(graph):
         return "reduce each gradient once it is ready (register_post_accumulate_grad_hook), or use fully_shard"
     return "wrap the model in DistributedDataParallel (bucket_cap_mb sets how much it reduces at once)"
 
@@ -73,9 +73,11 @@ def wide_gradients(graph: DependencyGraph) -> Iterator[WayFact]:
         (('--scale', 'kind=host_communication,name=gloo:all_reduce:0.5'),)
     """
     acts = graph.activities
-    passes = [passes_of(graph, rank) for rank in graph.ranks]
-    parts = [each.reductions[are_behind_backward(each.asked, each)] for each in passes]
-    rows = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    rows = np.zeros(0, np.int64)
+    for rank in graph.ranks:
+        passes = passes_of(graph, rank)
+        is_behind = are_behind_backward(passes.asked, passes)
+        rows = np.append(rows, passes.reductions[is_behind])
     if not len(rows):
         return
     names = np.unique(acts.name[rows]).tolist()
@@ -83,9 +85,11 @@ def wide_gradients(graph: DependencyGraph) -> Iterator[WayFact]:
     if len(rows) <= MOST * len(has_name):  # most of the name are for something else
         return
     kind = "communication" if acts.on_device[rows].all() else "host_communication"
-    mean_us = float(acts.duration[rows].mean()) / 1000
-    text = f"All-reduces of gradients take {time_text(mean_us)} each"
-    yield text, tuple(("--scale", f"kind={kind},{named_as(graph, name)}:{_HALF}") for name in names), rows
+    yield (
+        f"All-reduces of gradients take {_mean_text(graph, rows)} each",
+        _halved(graph, kind, names),
+        rows,
+    )
 
 
 def whole_reductions(graph: DependencyGraph) -> Iterator[WayFact]:
@@ -102,9 +106,14 @@ def whole_reductions(graph: DependencyGraph) -> Iterator[WayFact]:
     waits = graph.waits
     if not _scatters(graph) or graph.matches is None:
         return
-    is_scatter = np.array([op == "reduce_scatter" for op in graph.matches.op], np.bool_)
-    on_host = acts.kind[waits.activity] == ActivityKind.HOST_COMMUNICATION
-    asked = waits.activity[(waits.collective >= 0) & on_host & is_scatter[waits.collective]]
+    is_scatter = np.array(
+        [op == "reduce_scatter" for op in graph.matches.op],
+        np.bool_,
+    )
+    is_asked = waits.collective >= 0
+    is_asked &= acts.kind[waits.activity] == ActivityKind.HOST_COMMUNICATION
+    is_asked &= is_scatter[waits.collective]
+    asked = waits.activity[is_asked]
     is_whole = names_that(lambda name: collective_op(name, host=True) == "all_reduce", graph.names)
     rows = asked[is_whole[acts.name[asked]]]
     if not len(rows):
@@ -113,9 +122,29 @@ def whole_reductions(graph: DependencyGraph) -> Iterator[WayFact]:
     has_name = np.flatnonzero(np.isin(acts.name, names) & (acts.kind == ActivityKind.HOST_COMMUNICATION))
     if len(rows) <= MOST * len(has_name):  # most of the name are all-reduces indeed
         return
-    mean_us = float(acts.duration[rows].mean()) / 1000
-    text = f"Reduce-scatters run as all-reduces, which send twice the bytes ({time_text(mean_us)} each)"
-    yield text, tuple(("--scale", f"kind=host_communication,{named_as(graph, name)}:{_HALF}") for name in names), rows
+    yield (
+        f"Reduce-scatters run as all-reduces, which send twice the bytes ({_mean_text(graph, rows)} each)",
+        _halved(graph, "host_communication", names),
+        rows,
+    )
+
+
+def _mean_text(graph: DependencyGraph, rows: Ints) -> str:
+    """Return the mean duration of some activities, in words."""
+    mean_ns = float(graph.activities.duration[rows].mean())
+    return time_text(mean_ns / 1000)
+
+
+def _halved(graph: DependencyGraph, kind: str, names: Sequence[int]) -> tuple[tuple[str, str], ...]:
+    """Return the changes by which communication takes half of its time.
+
+    Args:
+        graph: the job.
+        kind: the kind of the communication, as an option of the command line has it.
+        names: its names, indices into `graph.names`.
+    """
+    selections = [f"kind={kind},{named_as(graph, name)}" for name in names]
+    return tuple(("--scale", f"{selection}:{_HALF}") for selection in selections)
 
 
 def _has_ddp(graph: DependencyGraph) -> bool:

@@ -76,7 +76,9 @@ def _are_before_collectives(graph: DependencyGraph, calls: Ints) -> Mask:
     next_work = _next_on_thread(graph, launches, calls)
     has_next = next_work >= 0
     following = works[next_work[has_next]]
-    is_sized = of_any_size[acts.name[following]] | (of_some_size[acts.name[following]] & _differ(graph, following))
+    is_sized = of_any_size[acts.name[following]]
+    if _differ(graph, following):
+        is_sized |= of_some_size[acts.name[following]]
     holds = np.zeros(len(calls), np.bool_)
     holds[has_next] = is_sized & is_collective[next_work[has_next]]
     return holds
@@ -87,7 +89,8 @@ def _differ(graph: DependencyGraph, works: Ints) -> bool:
     bytes_of = np.full(len(graph.activities), -1, np.int64)
     bytes_of[graph.waits.activity] = graph.waits.bytes
     sizes = bytes_of[works]
-    return bool(len(sizes) and (sizes >= 0).all() and len(np.unique(sizes)) > 1)
+    is_recorded = bool((sizes >= 0).all())
+    return is_recorded and len(np.unique(sizes)) > 1
 
 
 def _are_behind_uploads(graph: DependencyGraph, calls: Ints) -> Mask:
@@ -99,15 +102,18 @@ def _are_behind_uploads(graph: DependencyGraph, calls: Ints) -> Mask:
     is_op = acts.kind == ActivityKind.OP
     works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     size = acts.arg("bytes")[works]
-    to_device = names_that(is_copy_to_device, graph.names)[acts.name[works]]
-    is_upload = to_device & (size >= 0) & (size <= _FEW_BYTES)
+    is_upload = names_that(is_copy_to_device, graph.names)[acts.name[works]]
+    is_upload &= size >= 0
+    is_upload &= size <= _FEW_BYTES
     launches = acts.cause[works].astype(np.int64)
     last_work = _last_on_thread(graph, launches, calls)
     has_last = last_work >= 0
     operator = graph.tree.nearest(is_op, calls[has_last])
     asking = graph.tree.nearest(is_op, launches[last_work[has_last]])
     holds = np.zeros(len(calls), np.bool_)
-    holds[has_last] = is_upload[last_work[has_last]] & (operator == asking) & (operator >= 0)
+    holds[has_last] = is_upload[last_work[has_last]]
+    holds[has_last] &= operator == asking
+    holds[has_last] &= operator >= 0
     return holds
 
 
@@ -152,18 +158,14 @@ def _last_on_thread(graph: DependencyGraph, rows: Ints, before: Ints) -> Ints:
     Returns:
         Positions in `rows`.
     """
-    acts = graph.activities
-    order = np.lexsort((acts.start[rows], acts.lane[rows]))
-    lanes = acts.lane[rows][order]
-    starts = acts.start[rows][order]
-    position = np.full(len(before), -1, np.int64)
-    for lane in np.unique(acts.lane[before]).tolist():
-        first, stop = np.searchsorted(lanes, [lane, lane + 1])
-        of_lane = np.flatnonzero(acts.lane[before] == lane)
-        place = first + np.searchsorted(starts[first:stop], acts.start[before[of_lane]], side="right") - 1
-        is_there = place >= first
-        position[of_lane[is_there]] = order[place[is_there]]
-    return position
+    moments = graph.activities.start[before]
+    return _on_thread(
+        graph,
+        rows,
+        before,
+        moments + 1,
+        step=-1,
+    )
 
 
 def _next_on_thread(graph: DependencyGraph, rows: Ints, after: Ints) -> Ints:
@@ -177,17 +179,48 @@ def _next_on_thread(graph: DependencyGraph, rows: Ints, after: Ints) -> Ints:
     Returns:
         Positions in `rows`.
     """
+    moments = graph.time[2 * after + 1]
+    return _on_thread(
+        graph,
+        rows,
+        after,
+        moments,
+        step=0,
+    )
+
+
+def _on_thread(
+    graph: DependencyGraph,
+    rows: Ints,
+    near: Ints,
+    moments: Ints,
+    *,
+    step: int,
+) -> Ints:
+    """Return the activity of the same thread that begins first at a moment or later, or one before; -1 for none.
+
+    Args:
+        graph: the job.
+        rows: the activities to choose from.
+        near: the activities whose threads count; one result for each.
+        moments: a moment for each of these activities.
+        step: 0 for the first activity at the moment or later, -1 for the last one before.
+
+    Returns:
+        Positions in `rows`.
+    """
     acts = graph.activities
     order = np.lexsort((acts.start[rows], acts.lane[rows]))
     lanes = acts.lane[rows][order]
     starts = acts.start[rows][order]
-    ends = graph.time[2 * after + 1]
-    lane_of = acts.lane[after]
-    position = np.full(len(after), -1, np.int64)
+    lane_of = acts.lane[near]
+    position = np.full(len(near), -1, np.int64)
     for lane in np.unique(lane_of).tolist():
         first, stop = np.searchsorted(lanes, [lane, lane + 1])
         of_lane = np.flatnonzero(lane_of == lane)
-        place = first + np.searchsorted(starts[first:stop], ends[of_lane])
-        is_there = place < stop
+        place = np.searchsorted(starts[first:stop], moments[of_lane])
+        place += first + step
+        is_there = place >= first
+        is_there &= place < stop
         position[of_lane[is_there]] = order[place[is_there]]
     return position

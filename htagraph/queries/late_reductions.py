@@ -21,7 +21,7 @@ _REDUCTIONS: Final = frozenset({"all_reduce", "reduce_scatter"})
 
 
 class LateReductions(NamedTuple):
-    """The reductions of gradients of a job, nearly none of which runs beside the backward pass."""
+    """The reductions of gradients of a job that run nearly not at all beside the backward pass."""
 
     activity: Ints
     """The reductions of all ranks."""
@@ -54,9 +54,7 @@ def late_reductions(graph: DependencyGraph) -> LateReductions | None:
         rows.append(reductions)
         all_ns += length(during)
         beside_ns += length(intersection(during, _work(graph, rank, reductions)))
-        forward = np.searchsorted(of_rank.forward, asked[has_gradients])
-        optimizer = np.searchsorted(of_rank.optimizer, asked[has_gradients])
-        is_once &= len(np.unique(np.stack([forward, optimizer]), axis=1).T) == len(reductions)
+        is_once &= _are_in_passes_of_their_own(of_rank, asked[has_gradients])
     activity = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     if not all_ns or beside_ns > (1 - LIMITS.nearly_all) * all_ns:
         return None
@@ -71,11 +69,23 @@ def _have_gradients(graph: DependencyGraph, rank: int, of_rank: PassesOfRank) ->
     is_ready = names_that(is_gradient_ready, graph.names)[acts.name] & (acts.rank == rank)
     ready = np.sort(graph.time[2 * np.flatnonzero(is_ready)])
     asked = of_rank.asked
-    steps = len(of_rank.optimizer)
     interval = np.searchsorted(of_rank.optimizer, asked)
-    begins = np.concatenate(([np.iinfo(np.int64).min], of_rank.optimizer))[interval] if steps else asked * 0
+    moments = np.append(0, of_rank.optimizer)
+    begins = moments[interval]
     has_ready = np.searchsorted(ready, asked) > np.searchsorted(ready, begins)
-    return np.asarray(are_behind_backward(asked, of_rank) & has_ready)
+    is_behind = are_behind_backward(asked, of_rank)
+    return np.asarray(is_behind & has_ready)
+
+
+def _are_in_passes_of_their_own(of_rank: PassesOfRank, asked: Ints) -> bool:
+    """Return whether a forward pass, or a step of the optimizer, lies between any two of some moments."""
+    forward = np.searchsorted(of_rank.forward, asked)
+    optimizer = np.searchsorted(of_rank.optimizer, asked)
+    passes = np.unique(
+        np.stack([forward, optimizer]),
+        axis=1,
+    )
+    return passes.shape[1] == len(asked)
 
 
 def _during(graph: DependencyGraph, rows: Ints) -> Intervals:

@@ -14,10 +14,10 @@ __all__ = ["OwnSizes", "own_sizes"]
 
 
 class OwnSizes(NamedTuple):
-    """What the recording of one rank says about each of some communication."""
+    """Facts from the recording of one rank about some communication."""
 
     op: tuple[str, ...]
-    """The operation, such as ``all_reduce``; empty if unknown."""
+    """The operation, for instance ``all_reduce``; empty if unknown."""
     bytes: Ints
     """Size of the message; -1 if unknown."""
     group_size: Ints
@@ -44,7 +44,8 @@ def own_sizes(graph: DependencyGraph, activity: Ints) -> OwnSizes:
     rows = order[np.minimum(place, max(len(order) - 1, 0))] if len(order) else order
     is_member = members.activity[rows] == activity if len(order) else np.zeros(len(activity), np.bool_)
     sizes_of_groups = np.append(members.group_size, 0)
-    op = tuple(members.ops[code] if known else "" for code, known in zip(members.op[rows], is_member, strict=True))
+    codes = np.where(is_member, members.op[rows], -1).tolist()
+    op = tuple(members.ops[code] if code >= 0 else "" for code in codes)
     return OwnSizes(
         op=op,
         bytes=np.where(is_member, members.bytes[rows], -1),

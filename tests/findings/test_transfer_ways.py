@@ -13,7 +13,7 @@ from tests.queries.test_late_reductions import job, training
 from tests.reach import SHARED, graph_of
 from tests.strategies import Json, annotation
 
-PAIRS = SHARED / "real_pairs"
+PAIRS = SHARED.parent / "real_pairs"
 
 
 def remedies(results: Results) -> dict[str, RemedyClaim]:

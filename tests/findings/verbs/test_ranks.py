@@ -68,7 +68,7 @@ def test_time_beside_other_work_is_no_time_in_collectives() -> None:
 def test_waiting_that_is_not_known_is_no_share() -> None:
     alone = parts(0, 0, matched=False).assign(excess_us=0.0, wait_or_transfer_us=100.0)
     assert collectives_sentences(alone, LATE, [])[0] == (
-        "Rank 0 spends 100.0 µs in collectives: 100 % waiting or transfer (load all ranks to split them)."
+        "Rank 0 spends 100.0 µs in collectives; how much of that is waiting, only the files of all ranks tell."
     )
 
 
