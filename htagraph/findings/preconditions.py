@@ -26,7 +26,6 @@ __all__ = [
     "ARE_MANY",
     "CACHES_MEMORY",
     "GO_TO_DEVICE",
-    "HAS_DDP",
     "HAS_FUSED_CLASS",
     "HAS_GRAPHS",
     "HAS_ROOFS",
@@ -219,12 +218,6 @@ def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
     return False
 
 
-def _has_ddp(graph: DependencyGraph, _rows: Ints) -> bool:
-    """Return whether gradients are reduced by DistributedDataParallel."""
-    names = np.unique(graph.activities.name).tolist()
-    return any(naming.is_of_ddp(graph.names[name]) for name in names)
-
-
 def _has_wide_gradients(graph: DependencyGraph, rows: Ints) -> bool | None:
     """Return whether most reductions whose type was recorded are in float32; None where no type was recorded."""
     texts = argument_texts(graph, [*_TYPE_ARGUMENTS], rows)
@@ -253,8 +246,6 @@ def _go_to_device(graph: DependencyGraph, _rows: Ints) -> bool | None:
     return any(naming.is_copy_to_device(graph.names[name]) for name in copied)
 
 
-HAS_DDP: Final = Precondition(_has_ddp)
-"""Gradients are reduced by DistributedDataParallel."""
 HAS_WIDE_GRADIENTS: Final = Precondition(
     _has_wide_gradients, "The type of gradients was not recorded: 16 bits help float32 only."
 )

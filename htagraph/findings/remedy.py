@@ -408,14 +408,15 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "reductions of gradients beside the backward pass",
         "Reduce gradients while the backward pass still runs: {name}.",
         "Reduce gradients while the backward pass still runs.",
+        reach=REACH["late reductions"],
     ),
     "wide gradients": _Way(
         transfer_ways.wide_gradients,
         "in 16 bits",
         "gradients sent in 16 bits",
-        "Send gradients in 16 bits (model.register_comm_hook(None, default_hooks.bf16_compress_hook)).",
+        "Send gradients in 16 bits ({name}).",
         "Send gradients in 16 bits.",
-        (preconditions.HAS_DDP, preconditions.HAS_WIDE_GRADIENTS),
+        (preconditions.HAS_WIDE_GRADIENTS,),
         REACH["wide gradients"],
         ("Compare the loss: sums have fewer digits.",),
     ),
@@ -463,6 +464,7 @@ _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[WayFact]], Callable[[Res
     _single: _types,
     _allocator: _held,
     _pageable: _pinned,
+    transfer_ways.wide_gradients: lambda results: transfer_ways.how_to_send_narrow(results.graph),
     transfer_ways.beside_backward: lambda results: transfer_ways.how_to_overlap(results.graph),
 }
 """The words in place of ``{name}`` in an advice, for advice that does not name an activity."""

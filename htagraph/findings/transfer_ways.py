@@ -19,7 +19,14 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.accumulation import are_behind_backward, passes_of
 from htagraph.queries.late_reductions import late_reductions
 
-__all__ = ["at_most_overlap", "beside_backward", "how_to_overlap", "whole_reductions", "wide_gradients"]
+__all__ = [
+    "at_most_overlap",
+    "beside_backward",
+    "how_to_overlap",
+    "how_to_send_narrow",
+    "whole_reductions",
+    "wide_gradients",
+]
 
 _HALF: Final = 0.5
 """The share of the bytes that stays when numbers of 32 bits are sent in 16 bits. It follows from the formats."""
@@ -62,6 +69,13 @@ def how_to_overlap(graph: DependencyGraph) -> str:
     if _scatters(graph):
         return "reduce each gradient once it is ready (register_post_accumulate_grad_hook), or use fully_shard"
     return "wrap the model in DistributedDataParallel (bucket_cap_mb sets how much it reduces at once)"
+
+
+def how_to_send_narrow(graph: DependencyGraph) -> str:
+    """Return how gradients are sent in 16 bits, by the code that reduces gradients."""
+    if _has_ddp(graph):
+        return "model.register_comm_hook(None, default_hooks.bf16_compress_hook)"
+    return "convert to bfloat16 before all_reduce, and back after it"
 
 
 def wide_gradients(graph: DependencyGraph) -> Iterator[WayFact]:

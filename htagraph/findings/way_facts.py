@@ -76,11 +76,11 @@ def compiling(graph: DependencyGraph) -> Iterator[WayFact]:
         region = exact_glob(graph.names[name])
         inside = criteria_text({"op": region})
         changes.append(("--scale", f"{inside}:0"))
-    where = "every step"
+    how_often = "every step"
     if steps < count:
-        where = f"{steps:,} of {count:,} steps"
+        how_often = f"{steps:,} of {count:,} steps"
     yield (
-        f"Code is compiled anew in {where}",
+        f"Code is compiled anew in {how_often}",
         tuple(changes),
         rows,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import htagraph as hg
 from htagraph.findings.blocking import BLOCKING, BlockingClaim, _frame
 from htagraph.findings.finding import claims_that_are
 from htagraph.findings.phrases import time_text
@@ -77,6 +78,6 @@ def test_an_input_of_the_host_is_no_value() -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
 def test_values_of_a_real_job_that_are_copied_in_each_layer_are_not_to_be_copied_every_few_steps() -> None:
     (claim,) = claims_that_are(
-        BlockingClaim, BLOCKING.when(Results(graph_of(SHARED.parent / "nsys" / "mfu_2gpu_before.sqlite.gz")))
+        BlockingClaim, BLOCKING.when(Results(hg.load(SHARED.parent / "nsys" / "mfu_2gpu_before.sqlite.gz")))
     )
     assert claim.use == "upload"

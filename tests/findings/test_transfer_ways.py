@@ -55,7 +55,9 @@ def test_gradients_of_ddp_may_be_sent_in_16_bits(*, shapes: bool) -> None:
 
 
 def test_without_ddp_no_hook_is_advised() -> None:
-    assert "wide gradients" not in remedies(Results(job("behind")))
+    advice = REMEDY.advice(remedies(Results(job("behind")))["wide gradients"])
+    assert "convert to bfloat16 before all_reduce" in advice
+    assert "hook" not in advice
 
 
 def test_narrow_gradients_are_not_made_narrower() -> None:
