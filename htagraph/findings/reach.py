@@ -72,8 +72,9 @@ REACH: Final[dict[Measured, Reach]] = {
     "wide gradients": Reach(
         0.5,
         0.5,
-        0.75,
-        "half of the bytes; chosen: latencies, and the conversions on each rank, take up to half of what that saves",
+        0.65,
+        "half of the bytes. Measured: 99 % of the predicted time was saved on one job on hosts with large buckets; "
+        "chosen: latencies, and the conversions on each rank, take up to a third of that",
     ),
     "convolutions": Reach(0.33, 0.67, 1.0, "chosen: the kernel that the library took may be its fastest one"),
     "random numbers": Reach(0.0, 0.0, 0.1, "chosen: devices write random numbers as fast as any other ones"),
