@@ -154,8 +154,42 @@ def usual_step_text(graph: DependencyGraph) -> str:
     odd_count = recorded - count
     if odd_count >= SEVERAL and odd_count > LARGE_SHARE * recorded:  # a part of the job, not odd steps
         return f"{count} of {plural(recorded, 'step')}, of {time}"
+    shortest_ns, longest_ns = _extremes(graph)
+    is_wide = longest_ns > LIMITS.uneven * shortest_ns
+    if not other.any() and recorded > 1 and is_wide:
+        return f"{plural(recorded, 'step')} of {_range_text(shortest_ns, longest_ns)} ({time} in the mean)"
+    if other.any() and 1 < count < SEVERAL and is_wide:
+        usual_words = f"{count} usual ones: {time}"
+        return f"{plural(recorded, 'step')} of {_range_text(shortest_ns, longest_ns)} ({usual_words})"
     is_usual = "usual " if other.any() and count > 1 else ""
     return f"{plural(count, f'{is_usual}step')} of {time}"
+
+
+class _Extremes(NamedTuple):
+    """The shortest and the longest step of a recording."""
+
+    shortest_ns: float
+    longest_ns: float
+
+
+def _extremes(graph: DependencyGraph) -> _Extremes:
+    """Return the shortest and the longest step of any rank, as where two kinds of steps take turns on ranks.
+
+    A step lasts to the next one, or from the one before; without this neighbour, from its begin to its end.
+    """
+    spans = graph.step_spans
+    by_ends = is_paced_by_ends(graph)
+    mark = graph.time[spans.end if by_ends else spans.start]
+    lasted = graph.time[spans.end] - graph.time[spans.start]
+    follows = np.flatnonzero((np.diff(spans.rank) == 0) & (np.diff(spans.step) == 1))
+    lengths = lasted.copy()
+    lengths[follows + by_ends] = np.diff(mark)[follows]
+    return _Extremes(float(lengths.min()), float(lengths.max()))
+
+
+def _range_text(shortest_ns: float, longest_ns: float) -> str:
+    """Return the times between which steps last."""
+    return f"{time_text(shortest_ns / 1000)} to {time_text(longest_ns / 1000)}"
 
 
 def _is_other(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:
