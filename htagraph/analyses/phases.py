@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
@@ -16,7 +18,7 @@ from htagraph.graph.selection import named
 from htagraph.queries.counter_series import launched
 from htagraph.queries.on_workers import rank_by_rank
 
-__all__ = ["phases"]
+__all__ = ["phases", "regions_of_phases"]
 
 TABLE = Table(
     "Phases",
@@ -31,9 +33,10 @@ TABLE = Table(
     Col(
         "busy_us",
         doc="the part of ``wall_us`` in which kernels or copies of the phase run; of several devices the mean",
+        heading="own work_us",
     ),
-    Col("idle_us", doc="the rest of ``wall_us``"),
-    Col("idle_percent", doc="share of ``wall_us``"),
+    Col("idle_us", doc="the rest of ``wall_us``: the device is idle, or runs work of other phases"),
+    Col("idle_percent", doc="share of ``wall_us``", heading="without own work_percent"),
     Col("kernels", "int64", "number of kernels and copies launched in the phase"),
     Col("launches", "int64", "number of launch calls in the phase; fewer than kernels with CUDA graphs"),
     Col("tokens_per_s", doc="tokens over ``wall_us``; NaN without tokens"),
@@ -70,6 +73,50 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         True
     """
     acts = graph.activities
+    each = _each(graph, annotation)
+    table, group = each.table, each.group
+    phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
+    different = int(phase.max(initial=-1)) + 1
+    begin = np.maximum(acts.start[each.work], each.since[group])
+    wall = group_lengths(each.since, each.end, phase, different)
+    busy = _mean_of_devices(graph, each.work, begin, phase[group], different)
+    return _grouped(table, wall / 1000, busy / 1000)
+
+
+def regions_of_phases(graph: DependencyGraph, annotation: str | None = None) -> pd.DataFrame:
+    """Return one row per region that `phases` sums up: ``region`` (activity), ``rank``, ``phase``, ``wall_us``.
+
+    Args:
+        graph: the job.
+        annotation: as in `phases`.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(regions_of_phases(hg.load("data/demo"), "Optimizer.step*"))
+        12
+    """
+    table = _each(graph, annotation).table
+    return table[["region", "rank", "phase", "wall_us"]]
+
+
+class _Regions(NamedTuple):
+    """Regions, and the device work that was launched in each."""
+
+    table: pd.DataFrame
+    """One row per region."""
+    since: Ints
+    """When the wall time of each region begins, ns."""
+    end: Ints
+    """When the wall time of each region ends, ns."""
+    work: Ints
+    """The kernels and copies launched in regions."""
+    group: Ints
+    """The region of each kernel or copy, a row of the table."""
+
+
+def _each(graph: DependencyGraph, annotation: str | None) -> _Regions:
+    """Return the regions of a job with their times and work."""
+    acts = graph.activities
     region = _regions(graph, annotation)
     place = inverse_of(region, len(acts))
     call, work = launched(graph)
@@ -79,25 +126,27 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])
     since = _begins(graph, region, work, group)
+    phase, tokens = _phases_of(graph, region, annotation)
+    table = pd.DataFrame({
+        "region": region, "rank": acts.rank[region], "phase": phase,
+        "start": acts.start[region], "name": [graph.names[name] for name in acts.name[region].tolist()],
+        "tokens": tokens, "host_us": acts.duration[region] / 1000,
+        "wall_us": (end - since) / 1000, "kernels": np.bincount(group, minlength=count),
+        "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
+    })  # fmt: skip
+    return _Regions(table, since, end, work, group)
+
+
+def _phases_of(graph: DependencyGraph, region: Array, annotation: str | None) -> tuple[list[str], list[int]]:
+    """Return (the phase of each region by its name, the tokens that the name says; -1 for none)."""
+    acts = graph.activities
     used = distinct(acts.name[region], len(graph.names)).tolist()
     phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
     if annotation is None:  # steps are alike, whatever their numbers
         steps = acts.name[region[acts.kind[region] == ActivityKind.STEP]].tolist()
         phase_of_name |= dict.fromkeys(steps, (ANY_STEP, -1))
     of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
-    table = pd.DataFrame({
-        "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
-        "start": acts.start[region], "name": [graph.names[name] for name in acts.name[region].tolist()],
-        "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
-        "wall_us": (end - since) / 1000, "kernels": np.bincount(group, minlength=count),
-        "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
-    })  # fmt: skip
-    phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
-    different = int(phase.max(initial=-1)) + 1
-    begin = np.maximum(acts.start[work], since[group])
-    wall = group_lengths(since, end, phase, different)
-    busy = _mean_of_devices(graph, work, begin, phase[group], different)
-    return _grouped(table, wall / 1000, busy / 1000)
+    return [phase for phase, _ in of_name], [tokens for _, tokens in of_name]
 
 
 def _begins(graph: DependencyGraph, region: Array, work: Array, group: Array) -> Ints:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from htagraph import DependencyGraph
-from htagraph.output.reports.device_time import counters_report
+from htagraph.output.reports.queues import counters_report
 from htagraph.simulate import Job, simulate
 from tests.reach import graph_of
 from tests.strategies import kernel, launch, load, op
