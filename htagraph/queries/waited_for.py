@@ -145,6 +145,8 @@ def reason_of_each(graph: DependencyGraph, pauses: Pauses, rows: Array | Sequenc
 
 def _in_words(row: pd.Series) -> str:
     """Return a reason in words: the cause, and the name of the activity that took the time or came next."""
+    if row["waited_for"] == DEVICE:  # the kernel of the row waited, and did nothing
+        return DEVICE
     before = f"before {short_name(row['before'])}" if row["before"] else ""
     place = short_name(row["what"]) if row["what"] else before
     return f"{row['waited_for']}: {place}" if place else str(row["waited_for"])
@@ -209,6 +211,7 @@ def _spent(graph: DependencyGraph, rank: int, parts: Segments) -> pd.DataFrame:
     words = np.array([_OF_CATEGORY[name] for name in CATEGORIES], object)
     cause = words[category]
     _charge_late_launches(graph, parts, activities, cause)
+    _charge_calls(graph, activities, cause)
     place = activities["rank"].to_numpy()
     is_elsewhere = (place != rank) & (place >= 0)
     cause[is_elsewhere] = [f"rank {number}" for number in place[is_elsewhere].tolist()]
@@ -244,6 +247,25 @@ def _charge_late_launches(graph: DependencyGraph, parts: Segments, activities: p
     activities.loc[is_late, "what"] = acts.name[launch[is_late]]
     activities.loc[is_late, "inside"] = around[is_late]
     activities.loc[is_late, "before"] = -1
+
+
+def _charge_calls(graph: DependencyGraph, activities: pd.DataFrame, cause: Array) -> None:
+    """Name the launch call, in place, for the time from the call to its work: no kernel is code of the host.
+
+    Args:
+        graph: the job.
+        activities: a row per activity or gap of segments.
+        cause: the reason of each row.
+    """
+    acts = graph.activities
+    row = activities["activity"].to_numpy(np.int64)
+    what = activities["what"].to_numpy(np.int64)
+    is_latency = (cause == HOST) & acts.on_device[row] & (what >= 0)
+    call = np.where(is_latency, acts.cause[row], -1)
+    is_unknown = is_latency & (call < 0)
+    activities["before"] = np.where(is_unknown, what, activities["before"])
+    named = np.where(call >= 0, acts.name[call], what)
+    activities["what"] = np.where(is_unknown, -1, named)
 
 
 def _names(graph: DependencyGraph, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:

@@ -69,3 +69,13 @@ def test_a_pause_between_queued_kernels_is_the_devices_own() -> None:
     graph = load([launch(0, 2, 1), launch(3, 2, 2), kernel(COMPUTE, 10, 50, 1), kernel(COMPUTE, 62, 5, 2)])
     assert waited_for(graph)[["waited_for", "total_us"]].to_numpy().tolist() == [[DEVICE, 2.0]]
     assert not len(waited_for(load([])))
+
+
+def test_the_time_from_a_launch_to_its_work_is_that_of_the_call_and_of_no_kernel() -> None:
+    """A graph that starts late after its launch: the host was in the call, and the kernel did nothing yet."""
+    events = [launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), launch(20, 20, 2), kernel("late", 45, 5, 2)]
+    table = waited_for(load(events))
+    of_host = table[table["waited_for"] == "host"]
+    assert len(of_host)
+    assert not set(of_host["what"]) & {COMPUTE, "late"}
+    assert "cudaLaunchKernel" in set(of_host["what"])

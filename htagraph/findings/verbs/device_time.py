@@ -21,6 +21,8 @@ _PYTORCH = Recorder()
 """The recorder of most jobs: PyTorch's profiler."""
 _LETTERS = 80
 """Letters of a name in a sentence. Chosen: half a line of a terminal. Doubled, a name is as long as its sentence."""
+_LONGEST_CRITERIA = 80
+"""Letters of criteria that a command shows. Chosen: half a line of a terminal. Doubled, the command fills two lines."""
 OUTSIDE = {
     "operator": "outside all operators", "shape": "outside all operators", "annotation": "outside all annotations",
     "module": "outside all modules and annotations",
@@ -57,7 +59,8 @@ def top_entry(
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
     outside = f"work {OUTSIDE.get(by, '')}"
-    on_host = row.get("kind") in {kind.label for kind in HOST}
+    launches_work = row.get("device_count", 0) > 0
+    on_host = not launches_work and row.get("kind") in {kind.label for kind in HOST}
     is_operator = row.get("kind") == ActivityKind.OP.label
     unit = "device time"
     if on_host:
@@ -100,6 +103,9 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str
     if by == "name":
         if "kind" in table and table["kind"].iloc[0].endswith("communication"):
             return Suggestion("To split it into waiting and transfer", command_line("collectives", inputs))
+        if len(what_if) > _LONGEST_CRITERIA:
+            by_operator = command_line("kernels", inputs, "--by", "operator")
+            return Suggestion("To see which operators launch it", by_operator)
         half = command_line("what-if", inputs, "--scale", f"{what_if}:0.5")
         return Suggestion("To predict the job if it took half its time", half)
     return ""

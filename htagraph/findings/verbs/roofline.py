@@ -135,7 +135,8 @@ def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool], record: DeviceRecord)
         option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
         source = f"given with {option}" if given_here else "the vendor's data sheet, dense, at boost clock"
         if peaks:
-            parts.append((f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit}", source))
+            by_type = ", by the type of the inputs" if len(peaks) > 1 else ""
+            parts.append((f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit}{by_type}", source))
     if len(parts) > 1 and parts[0][1] == parts[1][1]:
         parts = [(f"{parts[0][0]} and {parts[1][0]}", parts[0][1])]
     whose = " of the CPU" if record is DeviceRecord.UNUSED else ""
@@ -146,8 +147,6 @@ def _without_peaks(table: pd.DataFrame, record: DeviceRecord) -> str:
     """Return that peaks are not known where they would say something."""
     if table["roof_percent"].notna().any() or not table["time_us"].any():
         return ""
-    if record is DeviceRecord.UNUSED:
-        return "The peaks of the CPU are not known: to compare with them, give --peak-tflops and --peak-gbs."
     is_timed = record is DeviceRecord.RECORDED
     return "The peaks of this device are not known: give --peak-tflops and --peak-gbs." if is_timed else ""
 

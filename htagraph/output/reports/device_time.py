@@ -13,7 +13,7 @@ import pandas as pd
 import htagraph as hg
 from htagraph.analyses.idle_intervals import TABLE as INTERVALS
 from htagraph.analyses.phases import regions_of_phases
-from htagraph.core.arrays import occurring
+from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.naming import is_compiled_region, names_that, short_name
@@ -22,7 +22,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.incomplete import missing_parts
-from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import Suggestion, command_line, share_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
@@ -71,6 +71,8 @@ _RUNTIME_CALLS: Final = (
 _LONG: Final = 1.5
 """Times the median of the other regions of a rank from which a region is named. Chosen: less is the spread of steps.
 Doubled, a region of three times the usual length is named first."""
+_COMMUNICATING: Final = "record_param_comms"
+"""The operator by which PyTorch records every collective."""
 _OF_DEVICES: Final = ["busy_us", "idle_percent"]
 """Columns on the device work of a phase."""
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
@@ -107,7 +109,9 @@ _PAUSES = Table(
 @gives(
     "idle",
     {"waits": "queries.waited_for.TABLE", "streams": "analyses.idle_breakdown.TABLE", "pauses": _PAUSES},
-    titles={"waits": "What devices waited for while idle, summed over devices"},
+    titles={
+        "waits": "What devices waited for while idle, summed over devices; share of the time from first to last work"
+    },
     rests_on=JUDGES,
 )
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
@@ -119,22 +123,50 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     devices = hg.idle_breakdown(graph, by="rank")
     waits = waited_for(graph)
     longest = _longest_pauses(graph, top)
-    brief = longest[["rank", "stream", "start_us", "pause_us", "cause", "waited_for"]].assign(
-        after=longest["after_name"].map(short_name)
-    )
-    several = (streams.groupby("rank")["device"].nunique() > 1).any()
-    shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
-    shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
     then = partial(_after_idle, graph, inputs)
-    conclusions = findings.idle_sentences(waits, devices, inputs, then, device_record(graph))
+    conclusions = findings.idle_sentences(waits, devices, inputs, then, device_record(graph), graph.ranks)
     return report_on(
         graph,
         "idle",
         {"waits": TABLE.ranked(waits), "streams": streams, "pauses": longest},
         conclusions,
-        brief={"waits": top_rows(_over_devices(waits), top), "streams": shown, "pauses": brief},
-        plot=lambda: drawn("idle_breakdown", streams),
+        brief={"waits": top_rows(_over_devices(waits), top), "pauses": _device_pauses(graph, top)},
+        titles={"pauses": "Longest waits of devices (none of their streams runs anything)"},
+        plot=lambda: drawn("idle_breakdown", _by_reason(waits)),
     )
+
+
+def _device_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
+    """Return the longest pauses of whole devices, with the main reason of each and the work that ended it."""
+    from htagraph.queries.waited_for import reason_of_each
+
+    pauses = graph.device_pauses
+    rows = np.argsort(-pauses.length, kind="stable")[:top]
+    rows = rows[pauses.length[rows] > 0]
+    places = pauses.places[pauses.place[rows]]
+    table = pd.DataFrame(
+        {
+            "rank": places[:, 0],
+            "device": places[:, 1],
+            "start_us": (pauses.begin[rows] - graph.origin_ns) / 1000,
+            "idle_us": pauses.length[rows] / 1000,
+            "waited_for": reason_of_each(graph, pauses, rows),
+            "next": [short_name(graph.names[name]) for name in graph.activities.name[pauses.after[rows]].tolist()],
+        }
+    )
+    return table if _has_several_devices(pauses.places) else table.drop(columns="device")
+
+
+def _has_several_devices(places: Array) -> bool:
+    """Return whether a rank has several devices; a place begins with the rank and the device."""
+    return len(np.unique(places[:, :2], axis=0)) > len(np.unique(places[:, 0]))
+
+
+def _by_reason(waits: pd.DataFrame) -> pd.DataFrame:
+    """Return idle times by rank and reason as `htagraph.plot.idle_breakdown` reads them; late ranks are one reason."""
+    is_rank = waits["waited_for"].str.startswith("rank ")
+    reasons = waits.assign(cause=waits["waited_for"].mask(is_rank, "other ranks"))
+    return reasons.groupby(["rank", "cause"], as_index=False).agg(idle_us=("total_us", "sum"))
 
 
 def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
@@ -229,14 +261,18 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
+        named = _with_collectives(graph, rows)
+        brief = named
         sentences = findings.top_entry(
-            by_class(table) if by == "module" else rows,
+            by_class(table) if by == "module" else named,
             by,
             inputs,
             partial(_saved_by_half_us, graph),
             recorder_of(graph.traces.values()),
             _calls_us(graph),
         )
+        if by == "operator" and rows["name"].iloc[:1].eq(_COMMUNICATING).any():
+            sentences.append(Suggestion("To split it into waiting and transfer", command_line("collectives", inputs)))
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
@@ -250,6 +286,18 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         plot=None if figure is None else lambda: drawn(figure, table),
         titles={} if graph.activities.on_device.any() else {"device_time": "Own time on the host (no device work)"},
     )  # fmt: skip
+
+
+def _with_collectives(graph: DependencyGraph, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows whose operator of all collectives also has the collectives' names, the most time first."""
+    is_communicating = rows["name"] == _COMMUNICATING
+    if not is_communicating.any():
+        return rows
+    times = hg.collectives(graph).groupby("op")["duration_us"].sum().sort_values(ascending=False, kind="stable")
+    words = ", ".join(map(str, times.index[:MAX_LISTED]))
+    if not words:
+        return rows
+    return rows.assign(name=rows["name"].mask(is_communicating, f"{words} ({_COMMUNICATING})"))
 
 
 def _saved_by_half_us(graph: DependencyGraph, wanted: str) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import takewhile
 
 import numpy as np
 import pandas as pd
@@ -33,8 +33,8 @@ _MAX_TRIED = 8
 """Names whose sequences are compared: they launch the most device time. Chosen: a training
 step and the layers of a model are among them. Doubled, the answer takes twice as long and names the same."""
 _FEW_KERNELS = 6
-"""Kernels of a sequence that is listed in full behind the longest one. Chosen: one or two lines. Doubled, five sequences
-fill a screen."""
+"""Kernels of a sequence that is listed in full beside the longest one. Chosen: one or two lines. Doubled, five fill a
+screen."""
 
 
 def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
@@ -131,7 +131,8 @@ def _differing(patterns: Sequence[str]) -> list[list[str]]:
     split = [pattern.split("|")[1:] for pattern in patterns]
     if len(split) <= 1:
         return split
-    same = len(os.path.commonprefix(split))
+    places = zip(*split, strict=False)
+    same = len(list(takewhile(lambda names: len(set(names)) == 1, places)))
     return [["…", *kernels[same:]] if same else kernels for kernels in split]
 
 

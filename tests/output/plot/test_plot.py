@@ -11,7 +11,7 @@ import pytest
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.output.report import Report
-from htagraph.output.reports import device_time, files, ranks
+from htagraph.output.reports import device_time, files, queues, ranks
 from tests.output.plot.jobs import JOBS, job, result_of
 
 _TAGS = re.compile(r"</?(?!br>|span|/span)[a-zA-Z]")
@@ -54,8 +54,8 @@ REPORTS: list[tuple[str, Callable[[DependencyGraph], Report]]] = [
     ("kernel_breakdown", lambda graph: device_time.kernels_report(graph, [])),
     ("kernel_distribution", lambda graph: device_time.kernels_report(graph, [], by="rank")),
     ("module_breakdown", lambda graph: device_time.kernels_report(graph, [], by="module")),
-    ("launch_stats", lambda graph: device_time.launches_report(graph, [])),
-    ("queue_length", lambda graph: device_time.counters_report(graph, [])),
+    ("launch_stats", lambda graph: queues.launches_report(graph, [])),
+    ("queue_length", lambda graph: queues.counters_report(graph, [])),
     ("roofline", lambda graph: device_time.roofline_report(graph, [])),
     ("collectives", lambda graph: ranks.collectives_report(graph, [])),
     ("opportunities", lambda graph: ranks.plan_report(graph, [])),
