@@ -74,7 +74,8 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     """
     acts = graph.activities
     each = _each(graph, annotation)
-    table, group = each.table, each.group
+    table = each.table
+    group = each.group
     phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
     different = int(phase.max(initial=-1)) + 1
     begin = np.maximum(acts.start[each.work], each.since[group])

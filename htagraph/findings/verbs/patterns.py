@@ -98,7 +98,7 @@ def host_repeats(operators: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     name = shortened(str(most.name), _LETTERS)
     times = plural(int(most["count"]), "time")
     said = f"On the host, {name} runs {times}, {time_text(most['host_self_us'])} in all"
-    return [nothing, Suggestion(said, command_line("kernels", inputs, "--by", "operator"))]
+    return [nothing, Suggestion(said, command_line("kernels", inputs))]
 
 
 def patterns_sentences(
@@ -147,8 +147,8 @@ def _next(fusion: FusionGain | None, inputs: Sequence[str]) -> list[str]:
         said = "Fusing its kernels would hardly make the job shorter. To see what bounds it"
         return [Suggestion(said, command_line("critical-path", inputs))]
     said = (
-        "Fuse its kernels (torch.compile, a fused kernel), or replay them as a CUDA graph: without pauses and launches "
-        f"between them, the job would be {share_text(fusion.percent)} shorter"
+        "Fuse its kernels (torch.compile) or replay them as a CUDA graph: without launches and pauses between them, "
+        f"the job would be {share_text(fusion.percent)} shorter"
     )
     return [Suggestion(said, command_line("what-if", inputs, *fusion.options))]
 

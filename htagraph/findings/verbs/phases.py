@@ -94,7 +94,8 @@ def phases_sentences(
     return spoken(
         f"{name} takes the most wall time{own}: {time} {_over(table, name)}in {regions}{of_window}{runs}.",
         _long(long_region),
-        _rates(table) or _look(most, share, name, inputs),
+        _rates(table),
+        _look(most, share, name, inputs),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import exact_glob
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import MIN_PERCENT
@@ -31,6 +32,10 @@ _PYTORCH: Final = Recorder()
 _SMALL_TFLOP: Final = 0.1
 """Operations, 10^12, below which they are counted in 10^9. It follows from the three digits that are shown. Doubled,
 0.15 TFLOP is 150 GFLOP."""
+
+
+_KERNELS: Final = ActivityKind.COMPUTATION.label
+"""The kind of what is as fast as the roof allows: the operators' time on the host stays."""
 
 
 class RecordedRates(NamedTuple):
@@ -81,6 +86,7 @@ def roofline_sentences(
         _peaks(table, chosen, recorded.record),
         _without_peaks(table, recorded.record),
         _judged(table, inputs),
+        _on_host(table, inputs),
     )
 
 
@@ -167,7 +173,7 @@ def _roof(
     worst = by_operator.iloc[int(by_operator["lost_us"].argmax())]
     name = str(worst.name)
     factor = 1 - float(worst["lost_us"] / worst["time_us"]) if worst["time_us"] else 1.0
-    options = ("--scale", f"{criteria_text({'op': exact_glob(name)})}:{factor:.2f}")
+    options = ("--scale", f"{criteria_text({'kind': _KERNELS, 'op': exact_glob(name)})}:{factor:.2f}")
     said = f"{name} loses the most time below the roof{_over(lost, name)}: {_worst_row(lost, name, worst)}"
     is_known = saved_percent is not None and recorded.record is DeviceRecord.RECORDED
     if saved_percent is None or not is_known or not worst["lost_us"]:
@@ -196,6 +202,13 @@ def _worst_row(lost: pd.DataFrame, name: str, worst: pd.Series) -> str:
     mostly = f"mostly {row['shapes']}, " if len(shapes) > 1 else f"{row['shapes']}, " if row["shapes"] else ""
     reached = f"{mostly}at {up_to}{share_text(row['roof_percent'])} of what {row['bound']} allows"
     return f"{reached}. At the roof it would take {at_least}{time_text(float(worst['lost_us']))} less"
+
+
+def _on_host(table: pd.DataFrame, inputs: Sequence[str]) -> str:
+    """Return what to run next where operators ran on hosts alone; empty where a device ran them."""
+    if table["share_percent"].notna().any() or not table["time_us"].any():
+        return ""
+    return Suggestion("To see what takes the time on the host", command_line("kernels", inputs))
 
 
 def _judged(table: pd.DataFrame, inputs: Sequence[str]) -> str:

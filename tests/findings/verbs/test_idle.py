@@ -45,8 +45,8 @@ def test_the_answer_names_the_device_the_cause_the_call_and_its_time() -> None:
 def test_devices_that_wait_alike_are_summed() -> None:
     answer = said(waits({}, {"rank": 0}), devices(r2=40.0, r0=40.0))[0]
     assert answer == (
-        "Devices wait 500.0 ms (40 % of the time from their first to last work, summed over 2 devices) for their hosts, "
-        "in cudaMalloc (24 times)."
+        "Devices wait 500.0 ms (40 % of the time from their first to last work, summed over 2 devices) for their "
+        "hosts, in cudaMalloc (24 times)."
     )
 
 
@@ -74,7 +74,7 @@ def test_the_causes_are_parts_of_one_whole() -> None:
     table = waits({}, {"waited_for": "device", "what": "", "total_us": 750_000.0, "share_percent": 60.0})
     answer, parts, _ = said(table, devices(r2=100.0))
     assert answer.startswith(
-        "The device waits 750.0 ms (60 % of the time from its first to last work) for its next kernel, which was launched"
+        "The device waits 750.0 ms (60 % of the time from its first to last work) for its next kernel, which was "
     )
     assert parts == "Of all waiting, 75 % for the devices' own delays between kernels and 25 % for their hosts."
 

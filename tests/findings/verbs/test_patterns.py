@@ -57,6 +57,6 @@ def test_a_job_without_devices_says_what_repeats_on_the_host() -> None:
     operators = pd.DataFrame({"name": ["aten::mm", "step"], "count": [24, 1], "host_self_us": [900.0, 5000.0]})
     assert host_repeats(operators, ["x"]) == [
         "Nothing ran on a device, so no kernels repeat.",
-        "On the host, aten::mm runs 24 times, 900.0 µs in all: htagraph kernels x --by operator",
+        "On the host, aten::mm runs 24 times, 900.0 µs in all: htagraph kernels x",
     ]
     assert len(host_repeats(operators.head(0), ["x"])) == 1

@@ -13,7 +13,8 @@ TABLE_PHASES = pd.DataFrame({
 
 
 def test_the_phase_with_most_wall_time_and_the_rates_are_named() -> None:
-    first, rates = phases_sentences(TABLE_PHASES, ["x"], None)
+    first, rates, then = phases_sentences(TABLE_PHASES, ["x"], None)
+    assert then.endswith("htagraph idle x")
     assert first == ("decode takes the most wall time: 9.00 ms in 9 regions; its kernels run 10 % of that.")
     assert rates == "Tokens per second of a rank's wall time, as recorded: decode 1,000, prefill 256,000."
 

@@ -41,9 +41,10 @@ def test_closing_the_gap_is_advised_only_where_the_job_gains() -> None:
         return 36.0
 
     said = roofline_sentences(table(25.0), ["x"], (True, True), ON_DEVICE, saved_percent)
-    assert asked == [("--scale", "op=aten::mm:0.25")]
+    assert asked == [("--scale", "kind=computation,op=aten::mm:0.25")]
     assert said[1] == (
-        "With aten::mm at its roof, the job would be 36 % shorter: htagraph what-if x --scale op=aten::mm:0.25"
+        "With aten::mm at its roof, the job would be 36 % shorter: htagraph what-if x --scale "
+        "kind=computation,op=aten::mm:0.25"
     )
     little = roofline_sentences(table(25.0), ["x"], (True, True), ON_DEVICE, lambda _: 0.5)
     assert little[0].endswith("would take 75.0 µs less, but that would hardly make the job shorter.")
@@ -72,8 +73,8 @@ def test_shapes_are_asked_for_only_where_they_were_not_recorded() -> None:
     nothing = table(1.0).iloc[:0]
     replayed = RecordedRates(has_shapes=True, replays=("CUDA graphs", "torch.compile"))
     assert roofline_sentences(nothing, ["x"], (False, False), replayed)[0].startswith(
-        "No operator's FLOPs can be counted: CUDA graphs and torch.compile run kernels without operators. Record a step "
-        "without CUDA graphs and torch.compile."
+        "No operator's FLOPs can be counted: CUDA graphs and torch.compile run kernels without operators. Record a "
+        "step without CUDA graphs and torch.compile."
     )
     plain = RecordedRates(has_shapes=True)
     assert roofline_sentences(nothing, ["x"], (False, False), plain)[0].startswith("No operator with a formula")
@@ -83,8 +84,7 @@ def test_a_job_on_cpus_hears_of_its_cpu() -> None:
     on_cpu = RecordedRates(record=DeviceRecord.UNUSED)
     assert "CUPTI" not in roofline_sentences(table(1.0).iloc[:0], [], (False, False), on_cpu)[0]
     nothing = table(float("nan")).assign(share_percent=float("nan"))
-    first, roof = roofline_sentences(nothing, [], (False, False), on_cpu)
-    assert first.startswith(
-        "aten::mm takes the most time of them: 100.0 µs, at 10.0 GFLOP/s. 1 operator computed 1 GFLOP"
-    )
+    first, roof, then = roofline_sentences(nothing, ["x"], (False, False), on_cpu)
+    assert then.endswith("htagraph kernels x")
+    assert first.startswith("aten::mm takes the most time of them: 100.0 µs, at 10,000 GFLOP/s. 1 operator")
     assert roof.startswith("The roof of the CPU")

@@ -43,7 +43,8 @@ def test_the_answer_on_the_demo_is_what_the_raw_events_say() -> None:
     )  # fmt: skip
     assert patterns_report(graph, ["x"]).sentences[0] == (
         f"{name} launched the same {len(sequence)} kernels {counts[sequence]} times over 4 ranks: "
-        f"{most / counts[sequence]:.1f} µs each, {most / 1000:.1f} ms in all ({100 * most / whole:.0f} % of device time)."
+        f"{most / counts[sequence]:.1f} µs each, {most / 1000:.1f} ms in all "
+        f"({100 * most / whole:.0f} % of device time)."
     )
 
 
