@@ -73,14 +73,14 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         True
     """
     acts = graph.activities
-    each = _each(graph, annotation)
-    table = each.table
-    group = each.group
+    regions = _each(graph, annotation)
+    table = regions.table
+    group = regions.group
     phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
     different = int(phase.max(initial=-1)) + 1
-    begin = np.maximum(acts.start[each.work], each.since[group])
-    wall = group_lengths(each.since, each.end, phase, different)
-    busy = _mean_of_devices(graph, each.work, begin, phase[group], different)
+    begin = np.maximum(acts.start[regions.work], regions.since[group])
+    wall = group_lengths(regions.since, regions.end, phase, different)
+    busy = _mean_of_devices(graph, regions.work, begin, phase[group], different)
     return _grouped(table, wall / 1000, busy / 1000)
 
 
@@ -122,7 +122,10 @@ def _each(graph: DependencyGraph, annotation: str | None) -> _Regions:
     place = inverse_of(region, len(acts))
     call, work = launched(graph)
     owner = graph.tree.nearest(place >= 0, call)
-    call, work, group = call[owner >= 0], work[owner >= 0], place[owner[owner >= 0]]
+    is_inside = owner >= 0
+    call = call[is_inside]
+    work = work[is_inside]
+    group = place[owner[is_inside]]
     count = len(region)
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])

@@ -259,13 +259,13 @@ def _charge_calls(graph: DependencyGraph, activities: pd.DataFrame, cause: Array
     """
     acts = graph.activities
     row = activities["activity"].to_numpy(np.int64)
-    what = activities["what"].to_numpy(np.int64)
-    is_latency = (cause == HOST) & acts.on_device[row] & (what >= 0)
+    name = activities["what"].to_numpy(np.int64)
+    is_latency = (cause == HOST) & acts.on_device[row] & (name >= 0)
     call = np.where(is_latency, acts.cause[row], -1)
     is_unknown = is_latency & (call < 0)
-    activities["before"] = np.where(is_unknown, what, activities["before"])
-    named = np.where(call >= 0, acts.name[call], what)
-    activities["what"] = np.where(is_unknown, -1, named)
+    activities["before"] = np.where(is_unknown, name, activities["before"])
+    code = np.where(call >= 0, acts.name[call], name)
+    activities["what"] = np.where(is_unknown, -1, code)
 
 
 def _names(graph: DependencyGraph, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:

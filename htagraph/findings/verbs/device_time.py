@@ -1,4 +1,4 @@
-"""What ``htagraph kernels`` says: what takes the most device time, and what to run next."""
+"""Sentences of ``htagraph kernels``: which work takes the most device time, and the command to run next."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def top_entry(
     recorder: Recorder = _PYTORCH,
     calls_us: float = 0.0,
 ) -> list[str]:
-    """Return what takes most device time, and what to run next; `saved_us`: what half of the time of criteria saves.
+    """Return the work with the most device time, and the command to run next; `saved_us` is the gain of half its time.
 
     The own time of operators leaves out the calls of the runtime inside them, `calls_us` in all.
     """
@@ -83,7 +83,7 @@ def top_entry(
 
 
 def _criteria(row: pd.Series, names: pd.Series[str]) -> str:
-    """Return what selects a row for a what-if: of operators, also the communication that they ask for and wait for."""
+    """Return the criteria of a row for a what-if: of operators, also the communication they ask for and wait for."""
     name = row["name"]
     if row.get("kind") == ActivityKind.OP.label:
         return criteria_text({"op": exact_glob(name)})

@@ -78,7 +78,7 @@ def phases_sentences(
         return [f"There are no phases but the steps. {more_phases}"]
     queued = _is_queued(sums)
     name = longest_phase(table)
-    most = sums.loc[name]
+    most = sums.iloc[sums.index.tolist().index(name)]
     percent = 100 * most["wall_us"] / most["ranks"] / job.window_us if job.window_us else 0.0
     is_small = annotation is None and 0 < percent < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):

@@ -261,10 +261,9 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
-        named = _with_collectives(graph, rows)
-        brief = named
+        brief = _with_collectives(graph, rows)
         sentences = findings.top_entry(
-            by_class(table) if by == "module" else named,
+            by_class(table) if by == "module" else brief,
             by,
             inputs,
             partial(_saved_by_half_us, graph),
@@ -390,20 +389,20 @@ def _long_region(
         return None
     regions = regions_of_phases(graph, annotation)
     regions = regions[regions["phase"] == findings_of_phases.longest_phase(table)]
-    longest = regions.loc[regions["wall_us"].idxmax()]
+    longest = regions.iloc[int(regions["wall_us"].argmax())]
     of_rank = regions[regions["rank"] == longest["rank"]]
-    others = of_rank.loc[of_rank.index != longest.name, "wall_us"]
-    if len(of_rank) < SEVERAL or longest["wall_us"] < _LONG * others.median():
-        return None
     region = int(longest["region"])
-    more_us = float(longest["wall_us"] - others.median())
+    usual_us = float(of_rank.loc[of_rank["region"] != region, "wall_us"].median())
+    if len(of_rank) < SEVERAL or longest["wall_us"] < _LONG * usual_us:
+        return None
+    more_us = float(longest["wall_us"]) - usual_us
     call, call_us = _longest_call(graph, region)
     is_reason = call_us > MOST * more_us
     return findings_of_phases.LongRegion(
         int(longest["rank"]),
         int(graph.activities.step[region]),
         float(longest["wall_us"]),
-        float(others.median()),
+        usual_us,
         call if is_reason else "",
         call_us,
     )
@@ -466,9 +465,9 @@ def _replays(graph: DependencyGraph) -> tuple[str, ...]:
     acts = graph.activities
     used = set(np.unique(acts.name).tolist())
     compiled = names_that(is_compiled_region, graph.names)
-    found = []
+    replays = []
     if len(hg.graph_launches(graph)):
-        found.append("CUDA graphs")
+        replays.append("CUDA graphs")
     if any(compiled[name] for name in used):
-        found.append("torch.compile")
-    return tuple(found)
+        replays.append("torch.compile")
+    return tuple(replays)

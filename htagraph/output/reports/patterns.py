@@ -149,7 +149,7 @@ def _over_ranks(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _on_nothing(graph: DependencyGraph, inputs: Sequence[str], min_length: int) -> list[str]:
-    """Return that no sequence of kernels repeats, and what does."""
+    """Return that no sequence of kernels repeats, and the next place to look."""
     record = device_record(graph)
     if record is DeviceRecord.UNUSED:
         return findings.host_repeats(hg.operator_breakdown(graph), inputs)
@@ -200,7 +200,7 @@ def _on_patterns(
 
 
 def _fusion(graph: DependencyGraph, table: pd.DataFrame) -> findings.FusionGain | None:
-    """Return what the job gains if kernels of the longest repeated sequence become one; None where that is not known.
+    """Return the gain of the job if kernels of the longest repeated sequence become one; None where it is not known.
 
     Args:
         graph: the job.

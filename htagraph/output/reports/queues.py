@@ -190,10 +190,10 @@ def _calls_over_ranks(stats: pd.DataFrame) -> pd.DataFrame:
     if each["rank"].nunique() <= 1:
         return table
     by_name = of_rank.groupby("name")
-    at = table.columns.get_loc("mean_us")
+    at = list(table.columns).index("mean_us")
     table.insert(1, "ranks", table["name"].map(by_name.size()))
-    table.insert(int(at) + 1, "least_us", table["name"].map(by_name.min()))
-    table.insert(int(at) + 2, "most_us", table["name"].map(by_name.max()))
+    table.insert(at + 1, "least_us", table["name"].map(by_name.min()))
+    table.insert(at + 2, "most_us", table["name"].map(by_name.max()))
     return table
 
 
