@@ -12,7 +12,6 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.analyses.idle_intervals import TABLE as INTERVALS
-from htagraph.analyses.phases import regions_of_phases
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, of_kinds
@@ -35,6 +34,7 @@ from htagraph.queries.arguments import records_shapes
 from htagraph.queries.device_record import device_record
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
+from htagraph.queries.phase_regions import phase_regions
 from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
 from htagraph.trace.readers import recorder_of
 from htagraph.whatif.options import criteria
@@ -387,7 +387,7 @@ def _long_region(
     """Return the region of the longest phase that took far longer than the others of its rank; None for none."""
     if not len(table):
         return None
-    regions = regions_of_phases(graph, annotation)
+    regions = phase_regions(graph, annotation).table
     regions = regions[regions["phase"] == findings_of_phases.longest_phase(table)]
     longest = regions.iloc[int(regions["wall_us"].argmax())]
     of_rank = regions[regions["rank"] == longest["rank"]]
