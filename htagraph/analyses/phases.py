@@ -1,4 +1,4 @@
-"""Regions of a job by the name of their annotation: phases of inference such as prefill and decode."""
+"""Regions of a job by the name of their annotation: phases of inference like prefill and decode."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     Args:
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
-            annotations, such as ``decode``; of regions inside one another, the outermost counts. If not given, the
+            annotations, such as ``decode``; where a region holds another, the outermost counts. If not given, the
             outermost user annotations without collectives, and operators that compile; on a rank without any, its
             steps, as one phase.
 

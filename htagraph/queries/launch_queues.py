@@ -47,7 +47,10 @@ def queue_use(graph: DependencyGraph, full: float) -> QueueUse:
         >>> use.most, use.blocked
         (171, 0)
     """
-    lane, call, start = _entries(graph)
+    entries = _entries(graph)
+    lane = entries["lane"].to_numpy()
+    call = entries["call"].to_numpy()
+    start = entries["start"].to_numpy()
     calls = calls_at_full_queues(graph)
     blocked_us = float(graph.activities.duration[calls].sum()) / 1000
     if not len(lane):
@@ -55,12 +58,13 @@ def queue_use(graph: DependencyGraph, full: float) -> QueueUse:
     queued = np.minimum(graph.time[2 * call], start)
     time = np.concatenate((queued, start))
     change = np.repeat([1, -1], len(lane))
-    both = np.tile(lane, 2)
-    order = np.lexsort((-change, time, both))
+    lanes = np.tile(lane, 2)
+    order = np.lexsort((-change, time, lanes))
     length = np.cumsum(change[order])  # over all streams at once: each queue ends empty
     longest = int(length.argmax())
-    of_lane = both[order] == both[order][longest]
-    place = graph.lanes[int(both[order][longest])]
+    longest_lane = int(lanes[order][longest])
+    of_lane = lanes[order] == longest_lane
+    place = graph.lanes[longest_lane]
     full_us = _time_at(length[of_lane], time[order][of_lane], full) / 1000
     return QueueUse(place.rank, place.stream, int(length[longest]), full_us, len(calls), blocked_us)
 
@@ -87,8 +91,8 @@ def host_wait_percent(graph: DependencyGraph) -> float:
     return float(by_host) / devices if devices else float("nan")
 
 
-def _entries(graph: DependencyGraph) -> tuple[Array, Array, Array]:
-    """Return (lane, call, common time at which its first work starts) of each call on each stream."""
+def _entries(graph: DependencyGraph) -> pd.DataFrame:
+    """Return a row per call and stream: ``lane``, ``call``, ``start`` (common time at which its first work starts)."""
     acts = graph.activities
     call, work = launched(graph)
     table = pd.DataFrame(
@@ -98,8 +102,7 @@ def _entries(graph: DependencyGraph) -> tuple[Array, Array, Array]:
             "start": graph.time[2 * work],
         }
     )
-    first = table.groupby(["lane", "call"], as_index=False)["start"].min()
-    return first["lane"].to_numpy(), first["call"].to_numpy(), first["start"].to_numpy()
+    return table.groupby(["lane", "call"], as_index=False).agg(start=("start", "min"))
 
 
 def _time_at(length: Array, time: Array, full: float) -> int:

@@ -80,12 +80,19 @@ def phase_regions(graph: DependencyGraph, annotation: str | None) -> PhaseRegion
 
 
 def _phases_of(graph: DependencyGraph, region: Array, annotation: str | None) -> tuple[list[str], list[int]]:
-    """Return (the phase of each region by its name, the tokens that the name says; -1 for none)."""
+    """Return (the phase of each region by its name, the tokens that the name says; -1 for none).
+
+    Args:
+        graph: the job.
+        region: the activities that are regions.
+        annotation: the glob that chose the regions; None for the outermost annotations.
+    """
     acts = graph.activities
     used = distinct(acts.name[region], len(graph.names)).tolist()
     phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
     if annotation is None:  # steps are alike, whatever their numbers
-        steps = acts.name[region[acts.kind[region] == ActivityKind.STEP]].tolist()
+        is_step = acts.kind[region] == ActivityKind.STEP
+        steps = acts.name[region[is_step]].tolist()
         phase_of_name |= dict.fromkeys(steps, (ANY_STEP, -1))
     of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
     return [phase for phase, _ in of_name], [tokens for _, tokens in of_name]
@@ -95,6 +102,12 @@ def _begins(graph: DependencyGraph, region: Array, work: Array, group: Array) ->
     """Return when the wall time of each region begins, ns on the rank's own clock.
 
     Work of the region that is queued behind work begun before the recording takes no time of the region until then.
+
+    Args:
+        graph: the job.
+        region: the activities that are regions.
+        work: the kernels and copies launched in regions.
+        group: the region of each kernel or copy, a row of `region`.
     """
     acts = graph.activities
     begins = acts.start[region].copy()
@@ -105,16 +118,25 @@ def _begins(graph: DependencyGraph, region: Array, work: Array, group: Array) ->
 
 
 def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
-    """Return the activities that are regions, in ascending order, none in another."""
+    """Return the activities that are regions, in ascending order, none in another.
+
+    Args:
+        graph: the job.
+        annotation: the glob that chooses regions by name or by phase; None for the outermost annotations.
+    """
     acts = graph.activities
     outermost = graph.tree.outermost
     if annotation is not None:
         fits = named(graph.names, annotation)
-        is_phase = named([inference_phase(name)[0] for name in graph.names], annotation) & ~fits
-        regions = of_kinds(acts.kind, FRAMES) & fits[acts.name]
-        return outermost(regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
+        phase_of_name = [inference_phase(name)[0] for name in graph.names]
+        is_phase = named(phase_of_name, annotation) & ~fits
+        by_name = of_kinds(acts.kind, FRAMES) & fits[acts.name]
+        by_phase = is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)
+        return outermost(by_name | by_phase)
     collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
-    compiles = names_that(is_compiling, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)  # regions, too
-    rows = outermost(((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name]) | compiles)
+    compiles = names_that(is_compiling, graph.names)
+    compiling = compiles[acts.name] & (acts.kind == ActivityKind.OP)  # regions, too
+    annotations = (acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name]
+    rows = outermost(annotations | compiling)
     bare = ~np.isin(acts.rank, occurring(acts.rank[rows]))
     return np.union1d(rows, outermost((acts.kind == ActivityKind.STEP) & bare))

@@ -83,23 +83,36 @@ def top_entry(
 
 
 def _criteria(row: pd.Series, names: pd.Series[str]) -> str:
-    """Return the criteria of a row for a what-if: of operators, also the communication they ask for and wait for."""
+    """Return the criteria of a row for a what-if: of operators, also the communication they ask for and wait for.
+
+    Args:
+        row: the row of the table.
+        names: the names of all rows: a short name is a criterion only where no further row has it.
+    """
     name = row["name"]
     if row.get("kind") == ActivityKind.OP.label:
         return criteria_text({"op": exact_glob(name)})
     brief = f"*{literal_glob(short_name(name))}*"
-    is_exact = set(names[named(names.tolist(), brief)]) == {name}
+    is_named = named(names.tolist(), brief)
+    is_exact = set(names[is_named]) == {name}
     kind = {"kind": row["kind"]} if "kind" in row else {}
     return criteria_text(kind | {"name": brief if is_exact else exact_glob(name)})
 
 
 def _is_worth(row: pd.Series, saved_us: Callable[[str], float], what_if: str) -> bool:
-    """Return whether the job is shorter by a good part of half of a row's time, as a row beside what binds is not."""
+    """Return whether the job is shorter by a good part of half of a row's time, as a row beside what binds is not.
+
+    Args:
+        row: the row of the table.
+        saved_us: returns how much shorter the job is where the work that fits criteria takes half its time.
+        what_if: the criteria of the row.
+    """
     is_talk = row["kind"].endswith("communication")  # which has another command
     return is_talk or saved_us(what_if) >= LARGE_SHARE * row["total_us"] / row.get("ranks", 1) / 2
 
 
 def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str) -> str:
+    """Return the command to run next behind the work with the most device time; empty for none."""
     if by == "name":
         if "kind" in table and table["kind"].iloc[0].endswith("communication"):
             return Suggestion("To split it into waiting and transfer", command_line("collectives", inputs))

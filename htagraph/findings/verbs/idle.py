@@ -41,7 +41,7 @@ _ONE: Final = {
 }
 """Reasons in words, of one device; of several devices they are `_SEVERAL`."""
 _OF_TIME: Final = "the time from {0} first to last work"
-"""What a share of waiting is a share of."""
+"""The time that a share of waiting refers to."""
 _SEVERAL: Final = {
     **_ONE,
     HOST: "their hosts",

@@ -1,4 +1,4 @@
-"""What ``htagraph patterns`` says: which sequence of kernels repeats, how long it takes each time, and what to do."""
+"""Sentences of ``htagraph patterns``: the sequence of kernels that repeats, its time, and the command to run next."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _MAX_KERNELS: Final = 12
 
 
 class FusionGain(NamedTuple):
-    """What the job gains where kernels of a repeated sequence become one."""
+    """The gain of a job where kernels of a repeated sequence become one."""
 
     options: tuple[str, ...]
-    """The change, as options of ``htagraph what-if``."""
+    """The change, as options of the verb that predicts it."""
     percent: float
     """How much shorter the job is, percent."""
 
@@ -58,16 +58,16 @@ def sequence_text(kernels: Sequence[str]) -> str:
         'gemm → 2 × splitk'
     """
     runs = [(name, len(list(same))) for name, same in groupby(map(short_name, kernels))]
-    parts = [name if count == 1 else f"{count} × {name}" for name, count in runs[:_MAX_KERNELS]]
+    texts = [name if count == 1 else f"{count} × {name}" for name, count in runs[:_MAX_KERNELS]]
     left = sum(count for _, count in runs[_MAX_KERNELS:])
-    return f"{' → '.join(parts)}{f' → … {left} more' if left else ''}"
+    return f"{' → '.join(texts)}{f' → … {left} more' if left else ''}"
 
 
 def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[str]:
     """Return how many occurrences launched fewer kernels than ``--min-length``, and how to see them."""
     again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
-    other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any"
-    return [Suggestion(other, again)] if fewer else []
+    shorter = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any"
+    return [Suggestion(shorter, again)] if fewer else []
 
 
 def nothing_repeats(inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str]) -> list[str]:
@@ -108,14 +108,14 @@ def patterns_sentences(
     inputs: Sequence[str],
     fusion: FusionGain | None = None,
 ) -> list[str]:
-    """Return which sequence of kernels takes the most time, how often and how long it runs, and what to do.
+    """Return the sequence of kernels that takes the most time, how often and how long it runs, and how to shorten it.
 
     Args:
         table: the result of `htagraph.kernel_patterns`; equal sequences of several ranks are one.
-        operator: what the sequences were looked for in.
+        operator: the operator, annotation or module that launched the sequences.
         device_us: the time of all device work.
         inputs: the words of the command line that choose the job.
-        fusion: what the job gains if kernels of the sequence become one; None where that is not known.
+        fusion: the gain if kernels of the sequence become one; None where the gain is not known.
     """
     sums = table.groupby("pattern", as_index=False, sort=False)[["count", "kernel_us"]].sum()
     most = sums.iloc[int(sums["kernel_us"].argmax())]
@@ -126,9 +126,9 @@ def patterns_sentences(
     share = f" ({share_text(100 * most['kernel_us'] / device_us)} of device time)" if device_us else ""
     kernels = plural(int(rows["kernels"].iloc[0]), "kernel")
     count = int(most["count"])
-    each = "" if count == 1 else f"{time_text(most['kernel_us'] / count)} each, "
+    each_time = "" if count == 1 else f"{time_text(most['kernel_us'] / count)} each, "
     in_all = "" if count == 1 else " in all"
-    time = f"{each}{time_text(most['kernel_us'])}{in_all}{share}"
+    time = f"{each_time}{time_text(most['kernel_us'])}{in_all}{share}"
     answer = f"{name} launched the same {kernels} {plural(count, 'time')}{over}: {time}."
     said = [answer, *_next(fusion, inputs)]
     further = int(table["count"].sum()) - count
@@ -140,7 +140,7 @@ def patterns_sentences(
 
 
 def _next(fusion: FusionGain | None, inputs: Sequence[str]) -> list[str]:
-    """Return what to do with a repeated sequence, if that gains, with the command that predicts it."""
+    """Return how to shorten a repeated sequence, where that gains, with the command that predicts the gain."""
     if fusion is None:
         return []
     if fusion.percent < MIN_PERCENT:

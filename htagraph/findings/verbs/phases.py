@@ -1,4 +1,4 @@
-"""What ``htagraph phases`` says: which phase takes the most time, when it took longest, and where to look next."""
+"""Sentences of ``htagraph phases``: the phase with the most time, when it took longest, and where to look next."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _PYTORCH: Final = Recorder()
 
 
 class LongRegion(NamedTuple):
-    """A region of a phase that took far longer than the others of its rank."""
+    """A region of a phase that took far longer than the usual region of its rank."""
 
     rank: int
     step: int
     """The step that it is in; -1 outside steps."""
     wall_us: float
     usual_us: float
-    """The median of the other regions of the rank."""
+    """The median of the rank's further regions."""
     call: str
-    """The call that took most of what this region took longer; empty for none."""
+    """The call that took most of the extra time of this region; empty for none."""
     call_us: float
     """How long these calls took inside the region."""
 
 
 class RecordedPhases(NamedTuple):
-    """What was recorded of a job."""
+    """How a job was recorded."""
 
     window_us: float = 0.0
     """The time of the recording."""
@@ -61,9 +61,9 @@ def phases_sentences(
     Args:
         table: the result of `htagraph.phases`.
         inputs: the words of the command line that choose the job.
-        annotation: what was asked for; None for the outermost annotations.
-        job: what was recorded of the job.
-        long_region: a region of `longest_phase` that took far longer than the others; None for none.
+        annotation: the glob that the user gave; None for the outermost annotations.
+        job: how the job was recorded.
+        long_region: a region of `longest_phase` that took far longer than usual; None for none.
     """
     recorder = job.recorder
     if not len(table):
@@ -86,13 +86,13 @@ def phases_sentences(
     of_window = f" ({share_text(percent)} of the recording)" if percent else ""
     if is_small:
         return [f"No phase takes much of the time: the longest is {name}{of_window}. {more_phases}"]
-    own = " of its own" if queued.any() else ""
+    own_time = " of its own" if queued.any() else ""
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] and job.are_launches_known else ""
     regions = plural(int(most["count"]), "region")
     time = time_text(most["wall_us"])
     return spoken(
-        f"{name} takes the most wall time{own}: {time} {_over(table, name)}in {regions}{of_window}{runs}.",
+        f"{name} takes the most wall time{own_time}: {time} {_over(table, name)}in {regions}{of_window}{runs}.",
         _long(long_region),
         _rates(table),
         _look(most, share, name, inputs),
@@ -100,7 +100,7 @@ def phases_sentences(
 
 
 def longest_phase(table: pd.DataFrame) -> str:
-    """Return the phase with the most wall time, of those whose device work does not mostly wait in a queue, if any.
+    """Return the phase with the most wall time; a phase whose device work mostly waits in a queue comes last.
 
     Args:
         table: the result of `htagraph.phases`, with at least one row.
@@ -134,13 +134,13 @@ def _on_host(table: pd.DataFrame, sums: pd.DataFrame, inputs: Sequence[str], *, 
     """Return the phase that takes longest on the host, where the work of phases waits in queues."""
     most = sums.iloc[int(sums["host_us"].argmax())]
     name = str(most.name)
-    each = time_text(most["host_us"] / most["count"])
+    mean_time = time_text(most["host_us"] / most["count"])
     regions = plural(int(most["count"]), "region")
     waits = ""
     if is_work_known and bool(_is_queued(sums).loc[name]):
-        own = share_text(100 * most["busy_us"] / most["wall_us"])
-        waits = f"; its kernels run {own} of its wall time, and mostly wait behind other work"
-    time = f"{time_text(most['host_us'])} {_over(table, name)}in {regions}, {each} each"
+        share = share_text(100 * most["busy_us"] / most["wall_us"])
+        waits = f"; its kernels run {share} of its wall time, and mostly wait behind other work"
+    time = f"{time_text(most['host_us'])} {_over(table, name)}in {regions}, {mean_time} each"
     return [
         f"{name} takes the longest on the host: {time}{waits}.",
         Suggestion("To see what the devices do meanwhile", command_line("kernels", inputs)),
@@ -148,13 +148,13 @@ def _on_host(table: pd.DataFrame, sums: pd.DataFrame, inputs: Sequence[str], *, 
 
 
 def _long(region: LongRegion | None) -> str:
-    """Return which region took far longer than the others, and what took the time there."""
+    """Return which region took far longer than usual, and the call that took the time there."""
     if region is None:
         return ""
-    where = f"in step {region.step} of rank {region.rank}" if region.step >= 0 else f"on rank {region.rank}"
+    place = f"in step {region.step} of rank {region.rank}" if region.step >= 0 else f"on rank {region.rank}"
     inside = f", {time_text(region.call_us)} of it in {region.call}" if region.call else ""
     usual = time_text(region.usual_us)
-    return f"It took longest {where}: {time_text(region.wall_us)} instead of {usual}{inside}."
+    return f"It took longest {place}: {time_text(region.wall_us)} instead of {usual}{inside}."
 
 
 def _rates(table: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""What ``htagraph launches`` and ``htagraph counters`` say: what launching costs, and whether queues were full."""
+"""Sentences of ``htagraph launches`` and ``htagraph counters``: the cost of launching, and whether queues were full."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from htagraph.queries.launch_queues import QueueUse
 __all__ = ["SHORTER_LAUNCHES", "LaunchCosts", "counters_sentences", "launches_sentences"]
 
 SHORTER_LAUNCHES: Final = "--no-launch-overhead"
-"""The option of ``htagraph what-if`` that makes launch calls take no time."""
+"""The option of a prediction that makes launch calls take no time."""
 _TO_SEE_LAUNCHES: Final = {
     DeviceRecord.RECORDED: "record the launch calls of the host to see any",
     DeviceRecord.COUNTED: f"{DeviceRecord.COUNTED.value}; record without counters to see any",
     DeviceRecord.UNRECORDED: "record with CUDA activities to see any",
 }
-"""How to see launches, where the files have none, by what the recording shows of devices."""
+"""How to see launches, where the files have none, by the way in which devices were recorded."""
 
 
 class LaunchCosts(NamedTuple):
-    """What launching costs a job beside the time of its calls; NaN or empty where that is not known."""
+    """The cost of launching beside the time of its calls; NaN or empty where the cost is not known."""
 
     path_percent: float = math.nan
     """The share of launch calls and launch latencies in the critical path."""
@@ -36,7 +36,7 @@ class LaunchCosts(NamedTuple):
     allocator: pd.Series[float] = pd.Series(dtype="float64")
     """The time of the calls that free device memory or ask for it by name, the most first, µs."""
     allocator_calls: int = 0
-    """How many such calls there are."""
+    """How many calls of the allocator there are."""
     at_full_queue: Collection[int] = ()
     """The calls that waited for room in a queue."""
 
@@ -54,7 +54,7 @@ def launches_sentences(
     record: DeviceRecord = DeviceRecord.UNRECORDED,
     costs: LaunchCosts = _UNKNOWN,
 ) -> list[str]:
-    """Return the cost of launching, which calls wait, and what shorter launch calls would gain.
+    """Return the cost of launching, which calls wait, and the gain of shorter launch calls.
 
     Args:
         stats: the result of `htagraph.launch_stats`; the sentence counts the calls of the table.
@@ -62,7 +62,7 @@ def launches_sentences(
         waits: whether the call of each row returned only when work was over, which is no cost of launching.
         inputs: the words of the command line that choose the job.
         record: the result of `device_record`.
-        costs: what launching costs beside the time of its calls.
+        costs: the cost of launching beside the time of its calls.
     """
     if not len(stats):
         return [f"No launch with its device work is in the traces: {_TO_SEE_LAUNCHES.get(record, record.value)}."]
@@ -90,7 +90,8 @@ def _calls(stats: pd.DataFrame, waits: pd.Series, path_percent: float) -> str:
     launched = "kernel or copy" if len(every) == 1 else "kernels and copies"
     blocked = all_calls - len(calls)
     waited = f", not counting {plural(blocked, 'call')} that waited" if blocked else ""
-    longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
+    longest = calls["launch_us"].max()
+    total = calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     share = "" if math.isnan(path_percent) else f"; launching is {share_text(path_percent)} of the critical path"
     count = f"{plural(all_calls, 'call')} launched {len(every):,} {launched}"
@@ -132,7 +133,7 @@ def _allocator(costs: LaunchCosts, launching_us: float, inputs: Sequence[str]) -
 
 
 def _shorter(costs: LaunchCosts, inputs: Sequence[str]) -> str:
-    """Return what launch calls without time would gain, with what comes near it; empty where that is not known."""
+    """Return the gain of launch calls without time, with the changes that come near; empty where it is not known."""
     if math.isnan(costs.saved_percent):
         return ""
     if costs.saved_percent < MIN_PERCENT:
@@ -152,7 +153,7 @@ def counters_sentences(
     inputs: Sequence[str],
     samples: pd.DataFrame | None = None,
 ) -> list[str]:
-    """Return whether queues were full, what that means for host and device, and which counters were sampled.
+    """Return whether queues were full, whether devices wait for hosts, and which counters were sampled.
 
     Args:
         use: how long queues were.
@@ -186,7 +187,7 @@ def _queue(use: QueueUse, full: int) -> str:
 
 
 def _meaning(host_percent: float, inputs: Sequence[str]) -> str:
-    """Return whether devices wait for their hosts, which a queue that runs empty shows, and what to run next."""
+    """Return whether devices wait for their hosts, as a queue that runs empty shows, and the command to run next."""
     if math.isnan(host_percent):
         return Suggestion("To see when devices are idle", command_line("idle", inputs))
     if host_percent >= MIN_PERCENT:

@@ -1,4 +1,4 @@
-"""What ``htagraph roofline`` says: which operator loses the most time below its roof, and what the job would gain."""
+"""Sentences of ``htagraph roofline``: the operator that loses the most time below its roof, and the gain of the job."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _SMALL_TFLOP: Final = 0.1
 
 
 _KERNELS: Final = ActivityKind.COMPUTATION.label
-"""The kind of what is as fast as the roof allows: the operators' time on the host stays."""
+"""The kind of work that is as fast as the roof allows: the operators' time on the host stays."""
 
 
 class RecordedRates(NamedTuple):
-    """What a recording shows of operators and devices."""
+    """How operators and devices were recorded."""
 
     recorder: Recorder = _PYTORCH
     """The profiler that wrote the traces."""
@@ -48,7 +48,7 @@ class RecordedRates(NamedTuple):
     has_shapes: bool = False
     """Whether shapes of inputs were recorded."""
     replays: tuple[str, ...] = ()
-    """What runs kernels without operators here: CUDA graphs, compiled code."""
+    """The launchers of kernels without operators here: CUDA graphs, compiled code."""
 
 
 def roofline_sentences(
@@ -58,15 +58,15 @@ def roofline_sentences(
     recorded: RecordedRates,
     saved_percent: Callable[[tuple[str, ...]], float] | None = None,
 ) -> list[str]:
-    """Return which operator loses the most time below its roof, what was computed, and the device's peaks.
+    """Return which operator loses the most time below its roof, how much was computed, and the device's peaks.
 
     Args:
         table: the result of `htagraph.roofline`.
         inputs: the words of the command line that choose the job.
         chosen: whether the user gave the peaks of computing and of memory.
-        recorded: what the recording shows of operators and devices.
-        saved_percent: returns how much shorter the job is with a change, given as options; None where that is not
-            known.
+        recorded: how operators and devices were recorded.
+        saved_percent: returns how much shorter the job is with a change, given as options; None where the
+            gain is not known.
     """
     odd = table.attrs.get("left_out", 0)
     left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""
@@ -91,7 +91,7 @@ def roofline_sentences(
 
 
 def _none(recorded: RecordedRates) -> str:
-    """Return why the FLOPs of no operator can be counted, and what to record."""
+    """Return why the FLOPs of no operator can be counted, and the settings to record."""
     if not recorded.has_shapes:
         shapes = recorded.recorder.setting("shapes")
         counters = "" if recorded.record is DeviceRecord.UNUSED else ", or with CUPTI's range profiler"
@@ -106,7 +106,7 @@ def _none(recorded: RecordedRates) -> str:
 
 
 def _computed(table: pd.DataFrame, record: DeviceRecord) -> str:
-    """Return how much operators computed, in which time, and on hosts alone also which of them takes the most."""
+    """Return how much operators computed, in which time, and on hosts alone also which operator takes the most."""
     time = float(table["time_us"].sum())
     flop = float(table["flop"].sum())
     up_to = "up to " if table["at_most"].any() else ""
@@ -135,18 +135,18 @@ def _work_text(flop: float) -> str:
 
 def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool], record: DeviceRecord) -> str:
     """Return the peaks that the roof consists of, and where each comes from."""
-    parts = []
+    roofs = []
     for column, unit, given_here in zip(("peak_tflop_s", "peak_gb_s"), ("TFLOP/s", "GB/s"), chosen, strict=True):
         peaks = sorted(table[column].dropna().unique())
         option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
         source = f"given with {option}" if given_here else "the vendor's data sheet, dense, at boost clock"
         if peaks:
             by_type = ", by the type of the inputs" if len(peaks) > 1 else ""
-            parts.append((f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit}{by_type}", source))
-    if len(parts) > 1 and parts[0][1] == parts[1][1]:
-        parts = [(f"{parts[0][0]} and {parts[1][0]}", parts[0][1])]
+            roofs.append((f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit}{by_type}", source))
+    if len(roofs) > 1 and roofs[0][1] == roofs[1][1]:
+        roofs = [(f"{roofs[0][0]} and {roofs[1][0]}", roofs[0][1])]
     whose = " of the CPU" if record is DeviceRecord.UNUSED else ""
-    return f"The roof{whose}: at most {' and '.join(f'{peak} ({source})' for peak, source in parts)}." if parts else ""
+    return f"The roof{whose}: at most {' and '.join(f'{peak} ({source})' for peak, source in roofs)}." if roofs else ""
 
 
 def _without_peaks(table: pd.DataFrame, record: DeviceRecord) -> str:
@@ -163,7 +163,7 @@ def _roof(
     inputs: Sequence[str],
     saved_percent: Callable[[tuple[str, ...]], float] | None,
 ) -> list[str]:
-    """Return the operator that loses the most time below its roof, and what the job would gain at the roof."""
+    """Return the operator that loses the most time below its roof, and the gain of the job at the roof."""
     with_roof = table[table["roof_percent"].notna()]
     if not len(with_roof):
         return []
@@ -193,7 +193,7 @@ def _over(lost: pd.DataFrame, name: str) -> str:
 
 
 def _worst_row(lost: pd.DataFrame, name: str, worst: pd.Series) -> str:
-    """Return what an operator reaches where it loses the most, and how much less time it would take at the roof."""
+    """Return the rate of an operator where it loses the most, and how much less time it would take at the roof."""
     rows = lost[lost["operator"] == name]
     shapes = rows.groupby("shapes", sort=False)["lost_us"].sum()
     most = rows[rows["shapes"] == shapes.idxmax()]
@@ -205,7 +205,7 @@ def _worst_row(lost: pd.DataFrame, name: str, worst: pd.Series) -> str:
 
 
 def _on_host(table: pd.DataFrame, inputs: Sequence[str]) -> str:
-    """Return what to run next where operators ran on hosts alone; empty where a device ran them."""
+    """Return the command to run next where operators ran on hosts alone; empty where a device ran them."""
     if table["share_percent"].notna().any() or not table["time_us"].any():
         return ""
     return Suggestion("To see what takes the time on the host", command_line("kernels", inputs))

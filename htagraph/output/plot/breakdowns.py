@@ -29,12 +29,17 @@ _CAUSES = {
     "other": "other (another stream, event or rank)",
 }  # fmt: skip
 _WAITS = {
-    "host": "waiting for the host", "data loader": "waiting for the data loader", "device": "between queued kernels",
-    "other ranks": "waiting for other ranks", "transfer": "waiting for a transfer",
-    "device work": "waiting for work of another device", "earlier work": "waiting for earlier work",
-    "other work": "waiting for work that was not recorded", "outside": "waiting for another process or thread",
+    "host": "waiting for the host",
+    "data loader": "waiting for the data loader",
+    "device": "between queued kernels",
+    "other ranks": "waiting for other ranks",
+    "transfer": "waiting for a transfer",
+    "device work": "waiting for work of another device",
+    "earlier work": "waiting for earlier work",
+    "other work": "waiting for work that was not recorded",
+    "outside": "waiting for another process or thread",
     "not known": "for no known reason",
-}  # fmt: skip
+}
 """Reasons of whole devices, by the words of `htagraph.queries.waited_for`."""
 _IN_COLLECTIVES = {
     "wait_us": "wait for the last to arrive", "transfer_us": "transfer",
@@ -42,10 +47,10 @@ _IN_COLLECTIVES = {
     "beside_us": "beside other work",
 }  # fmt: skip
 _COLORS = {
-    **dict(zip(_WAITS.values(), [
-        COLORS["orange"], COLORS["blue"], COLORS["sky"], COLORS["vermillion"], COLORS["green"], COLORS["purple"],
-        COLORS["light"], COLORS["light"], COLORS["light"], COLORS["light"],
-    ], strict=True)),
+    **dict.fromkeys(_WAITS.values(), COLORS["light"]),
+    _WAITS["host"]: COLORS["orange"], _WAITS["data loader"]: COLORS["blue"], _WAITS["device"]: COLORS["sky"],
+    _WAITS["other ranks"]: COLORS["vermillion"], _WAITS["transfer"]: COLORS["green"],
+    _WAITS["device work"]: COLORS["purple"],
     "hidden": COLORS["green"], "exposed": COLORS["vermillion"],
     _CAUSES["host_wait"]: COLORS["orange"], _CAUSES["kernel_wait"]: COLORS["sky"], _CAUSES["other"]: COLORS["purple"],
     _IN_COLLECTIVES["wait_us"]: COLORS["orange"], _IN_COLLECTIVES["transfer_us"]: COLORS["blue"],

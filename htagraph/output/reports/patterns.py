@@ -41,8 +41,12 @@ def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
     """Return the operator, annotation or module whose repeated sequences of kernels take the most device time.
 
     Of a sequence that occurs n times, all but the first occurrence are repeated. Of names that are alike in that, the
-    one whose own time is shortest: it wraps the least. What holds most kernels of a step comes last: that steps repeat
-    is known.
+    one whose own time is shortest: it wraps the least. A name that holds most kernels of a step comes last: that steps
+    repeat is known.
+
+    Args:
+        graph: the job.
+        min_length: how many kernels a sequence has at least.
 
     Returns:
         The name; `LINEAR` where nothing repeats.
@@ -70,7 +74,12 @@ def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
 
 
 def _holds_a_step(graph: DependencyGraph, name: str) -> bool:
-    """Return whether activities of a name hold most kernels of their steps: they repeat as the steps do."""
+    """Return whether activities of a name hold most kernels of their steps: they repeat as the steps do.
+
+    Args:
+        graph: the job.
+        name: the name of the activities.
+    """
     acts = graph.activities
     on_device = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
     steps = acts.step[on_device]
@@ -81,7 +90,11 @@ def _holds_a_step(graph: DependencyGraph, name: str) -> bool:
     kernels_each = np.bincount(owner, minlength=len(acts))[roots]
     keys = np.stack((acts.rank[on_device], steps))[:, steps >= 0]
     kernels_of_steps = np.unique(keys, axis=1, return_counts=True)[1]
-    return bool(len(work)) and float(np.median(kernels_each)) > MOST * float(np.median(kernels_of_steps))
+    if not len(work):
+        return False
+    usual_each = float(np.median(kernels_each))
+    usual_of_step = float(np.median(kernels_of_steps))
+    return usual_each > MOST * usual_of_step
 
 
 @gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
@@ -93,7 +106,15 @@ def patterns_report(
     min_length: int = 3,
     top: int = 5,
 ) -> Report:
-    """Return the report on the sequences of kernels that an operator launches, or of the name that repeats most."""
+    """Return the report on the sequences of kernels that an operator launches, or of the name that repeats most.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose the job.
+        operator: the name that launches the sequences; None for the name that repeats most.
+        min_length: how many kernels a sequence has at least.
+        top: how many sequences are shown.
+    """
     is_chosen = operator is None
     name = repeating_operator(graph, min_length) if operator is None else operator
     table = hg.kernel_patterns(graph, name, min_length=min_length)
@@ -127,12 +148,13 @@ def _brief(shown: pd.DataFrame) -> pd.DataFrame:
 
 
 def _differing(patterns: Sequence[str]) -> list[list[str]]:
-    """Return the kernels of sequences without those that all begin with: these tell no sequences apart."""
+    """Return the kernels of sequences without their common beginning, which tell no sequences apart."""
     split = [pattern.split("|")[1:] for pattern in patterns]
     if len(split) <= 1:
         return split
     places = zip(*split, strict=False)
-    same = len(list(takewhile(lambda names: len(set(names)) == 1, places)))
+    common = takewhile(lambda names: len(set(names)) == 1, places)
+    same = len(list(common))
     return [["…", *kernels[same:]] if same else kernels for kernels in split]
 
 
@@ -149,7 +171,13 @@ def _over_ranks(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _on_nothing(graph: DependencyGraph, inputs: Sequence[str], min_length: int) -> list[str]:
-    """Return that no sequence of kernels repeats, and the next place to look."""
+    """Return that no sequence of kernels repeats, and the next place to look.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose the job.
+        min_length: how many kernels a sequence has at least.
+    """
     record = device_record(graph)
     if record is DeviceRecord.UNUSED:
         return findings.host_repeats(hg.operator_breakdown(graph), inputs)
@@ -160,7 +188,11 @@ def _on_nothing(graph: DependencyGraph, inputs: Sequence[str], min_length: int) 
 
 
 def _listed(patterns: Sequence[str]) -> list[str]:
-    """Return patterns as texts behind their numbers in the table: the first, and others that are as short as a line."""
+    """Return patterns as texts behind their numbers in the table: the first, and each that is as short as a line.
+
+    Args:
+        patterns: the patterns in the order of the table.
+    """
     texts = []
     for number, pattern in enumerate(patterns, 1):
         is_short = pattern.count("|") <= _FEW_KERNELS
@@ -229,7 +261,8 @@ def _communication_share(graph: DependencyGraph, roots: Ints) -> float:
     duration_ns = acts.duration[work]
     communicates = acts.kind[work] == ActivityKind.COMMUNICATION
     total_ns = int(duration_ns.sum())
-    return int(duration_ns[communicates].sum()) / total_ns if total_ns else 0.0
+    communication_ns = int(duration_ns[communicates].sum())
+    return communication_ns / total_ns if total_ns else 0.0
 
 
 def _launching(graph: DependencyGraph, min_length: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What launching costs and how long queues are: the reports of launches and counters."""
+"""Reports of launches and counters: the cost of launching, and the length of queues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from htagraph.queries.launch_queues import calls_at_full_queues, host_wait_perce
 __all__ = ["by_call", "counters_report", "launches_report"]
 
 _ARROW: Final = " -> "
-"""What stands between the kernels of a sequence in the table of operators."""
+"""The text between the kernels of a sequence in the table of operators."""
 _LETTERS: Final = 40
 """Letters of a kernel in a sequence. Chosen: two kernels fit beside the figures. Doubled, one does."""
 _LAUNCHES_FOR_PROGRAMS: Final = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
@@ -49,16 +49,24 @@ _CALLS: Final = Table(
 @gives(
     "launches",
     {
-        "calls": _CALLS, "operators": "analyses.operator_kernels.TABLE",
-        "graph_launches": "analyses.graph_launches.TABLE", "compiled_regions": "analyses.compiled_regions.TABLE",
+        "calls": _CALLS,
+        "operators": "analyses.operator_kernels.TABLE",
+        "graph_launches": "analyses.graph_launches.TABLE",
+        "compiled_regions": "analyses.compiled_regions.TABLE",
         "phases": "analyses.phases.TABLE",
     },
     titles={"phases": "Phases (by annotation)"},
     headings={"least_us": "least of a rank_us", "most_us": "most of a rank_us"},
     rests_on=MEASURES,
-)  # fmt: skip
+)
 def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
-    """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
+    """Return the report on a graph's launches.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose the job.
+        top: how many rows of a table are shown.
+    """
     from htagraph.analyses.operator_kernels import TABLE
 
     stats = _launches_of_work(graph)
@@ -75,11 +83,12 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         "graph_launches": tables["graph_launches"],
         "compiled_regions": tables["compiled_regions"],
     }
-    brief = {
-        name: _without_unknown(top_rows(table, top).drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore"))
-        for name, table in shown.items()
-        if len(stats) and len(table)
-    }
+    brief = {}
+    for name, table in shown.items():
+        if len(stats) and len(table):
+            rows = top_rows(table, top)
+            for_readers = rows.drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore")
+            brief[name] = _without_unknown(for_readers)
     conclusions = findings.launches_sentences(
         stats,
         tables["graph_launches"],
@@ -92,7 +101,12 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
 
 
 def _costs(graph: DependencyGraph, *, has_launches: bool) -> findings.LaunchCosts:
-    """Return what launching costs a job beside the time of its calls."""
+    """Return the cost of launching beside the time of its calls.
+
+    Args:
+        graph: the job.
+        has_launches: whether any call launched work of a device.
+    """
     if not has_launches:
         return findings.LaunchCosts()
     acts = graph.activities
@@ -109,7 +123,10 @@ def _costs(graph: DependencyGraph, *, has_launches: bool) -> findings.LaunchCost
 
 
 def _saved_percent(graph: DependencyGraph) -> float:
-    """Return how much shorter the job is if launch calls take no time, percent; NaN where that is not known."""
+    """Return how much shorter the job is if launch calls take no time, percent.
+
+    The result is NaN where that is not known: parts are missing, or no call is a launch.
+    """
     if missing_parts(graph):
         return float("nan")
     with suppress(SelectionError):  # no call is a launch
@@ -125,8 +142,15 @@ def _launches_of_work(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def _waits(graph: DependencyGraph, stats: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows of `htagraph.launch_stats` are of calls that waited for the device."""
-    return stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
+    """Return which rows of `htagraph.launch_stats` are of calls that waited for the device.
+
+    Args:
+        graph: the job.
+        stats: the result of `htagraph.launch_stats`.
+    """
+    blocks = of_kinds(graph.edges.kind, BLOCKING)
+    blocked = graph.edges.target[blocks] >> 1
+    return stats["launch"].isin(blocked)
 
 
 def _launching_percent(graph: DependencyGraph) -> float:
@@ -134,22 +158,30 @@ def _launching_percent(graph: DependencyGraph) -> float:
     if missing_parts(graph):
         return float("nan")
     shares = hg.critical_path(graph).summary()
-    return float(shares.loc[(shares["group"] == "category") & (shares["key"] == "launch"), "share_percent"].sum())
+    is_category = shares["group"] == "category"
+    is_launching = is_category & (shares["key"] == "launch")
+    return float(shares.loc[is_launching, "share_percent"].sum())
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what is read: no column that is -1 (unknown) or NaN throughout; a name where no region launched."""
+    """Return a table without columns that are unknown (-1, NaN) throughout, and with a name for no region."""
     numbers = table.drop(columns="rank", errors="ignore")
-    unknown = table.isna().all() | numbers.eq(-1).all().reindex(table.columns, fill_value=False)
+    is_minus_one = numbers.eq(-1).all()
+    unknown = table.isna().all() | is_minus_one.reindex(table.columns, fill_value=False)
     table = table.drop(columns=[*table.columns[unknown]])
     if "region" in table:
+        is_counted = table["count"] > 0
         table["region"] = table["region"].replace("", "(outside all regions)")
-        table["count"] = table["count"].astype(object).where(table["count"] > 0, "-")
+        table["count"] = table["count"].astype(object).where(is_counted, "-")
     return table
 
 
 def _each_call(stats: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per launching call of the result of `htagraph.launch_stats`."""
+    """Return one row per launching call.
+
+    Args:
+        stats: the result of `htagraph.launch_stats`.
+    """
     return stats.groupby(["rank", "launch"], as_index=False).agg(
         name=("launch_name", "first"),
         works=("work", "size"),
@@ -161,7 +193,12 @@ def _each_call(stats: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summed(each: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return figures of launching calls by some keys."""
+    """Return figures of launching calls by some keys.
+
+    Args:
+        each: a row per launching call.
+        keys: the columns that tell the rows of the result apart.
+    """
     table = each.groupby(keys, as_index=False).agg(
         calls=("launch", "size"),
         works=("works", "sum"),
@@ -177,28 +214,36 @@ def _summed(each: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def by_call(stats: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per rank and launching call of the result of `htagraph.launch_stats`, most time first."""
+    """Return one row per rank and launching call, most time first.
+
+    Args:
+        stats: the result of `htagraph.launch_stats`.
+    """
     table = _summed(_each_call(stats), ["rank", "name"])
     return table.sort_values(["rank", "total_us"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
 def _calls_over_ranks(stats: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per launching call of all ranks, with the least and the most time of a rank."""
-    each = _each_call(stats)
-    table = _summed(each, ["name"]).sort_values("total_us", ascending=False, kind="stable", ignore_index=True)
-    of_rank = each.groupby(["name", "rank"])["took"].sum()
-    if each["rank"].nunique() <= 1:
+    """Return one row per launching call of all ranks, with the least and the most time of a rank.
+
+    Args:
+        stats: the result of `htagraph.launch_stats`.
+    """
+    calls = _each_call(stats)
+    table = _summed(calls, ["name"]).sort_values("total_us", ascending=False, kind="stable", ignore_index=True)
+    of_rank = calls.groupby(["name", "rank"])["took"].sum()
+    if calls["rank"].nunique() <= 1:
         return table
     by_name = of_rank.groupby("name")
-    at = list(table.columns).index("mean_us")
+    column = list(table.columns).index("mean_us")
     table.insert(1, "ranks", table["name"].map(by_name.size()))
-    table.insert(at + 1, "least_us", table["name"].map(by_name.min()))
-    table.insert(at + 2, "most_us", table["name"].map(by_name.max()))
+    table.insert(column + 1, "least_us", table["name"].map(by_name.min()))
+    table.insert(column + 2, "most_us", table["name"].map(by_name.max()))
     return table
 
 
 def _operators_over_ranks(table: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return the operators with what they launch, one row for all ranks, with short names of kernels.
+    """Return the operators with the kernels they launch, one row for all ranks, with short names of kernels.
 
     Args:
         table: the result of `htagraph.operator_kernels`.
@@ -219,40 +264,61 @@ def _operators_over_ranks(table: pd.DataFrame, top: int) -> pd.DataFrame:
         sums[delay] = sums[delay] / sums["count"]
     sums = sums.sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
     shown = sums["kernel_sequence"].tolist()[:top]
-    sums["kernel_sequence"] = [*_short_sequences(shown), *sums["kernel_sequence"].tolist()[top:]]
+    further = sums["kernel_sequence"].tolist()[top:]
+    sums["kernel_sequence"] = [*_short_sequences(shown), *further]
     return sums if table["rank"].nunique() > 1 else sums.drop(columns="ranks")
 
 
 def _short_sequences(sequences: Sequence[str]) -> list[str]:
-    """Return sequences of kernels with short names; names that would look alike keep what tells them apart."""
+    """Return sequences of kernels with short names.
+
+    Names that would look alike keep the part that tells one from another.
+    """
     split = [sequence.split(_ARROW) for sequence in sequences]
     names = list(dict.fromkeys(name for kernels in split for name in kernels))
-    short = dict(zip(names, sibling_names(names), strict=True))
-    return [_ARROW.join(shortened(short[name], _LETTERS) for name in kernels) for kernels in split]
+    siblings = sibling_names(names)
+    short = {name: shortened(sibling, _LETTERS) for name, sibling in zip(names, siblings, strict=True)}
+    return [_ARROW.join(short[name] for name in kernels) for kernels in split]
 
 
 @gives(
     "counters",
     {
-        "queues": "analyses.queue_length.STREAMS", "bandwidth": "analyses.memory_bandwidth.COPIES",
+        "queues": "analyses.queue_length.STREAMS",
+        "bandwidth": "analyses.memory_bandwidth.COPIES",
         "samples": "analyses.device_samples.COUNTERS",
-        "queue_length": "analyses.queue_length.TABLE", "memory_bandwidth": "analyses.memory_bandwidth.TABLE",
+        "queue_length": "analyses.queue_length.TABLE",
+        "memory_bandwidth": "analyses.memory_bandwidth.TABLE",
         "device_samples": "analyses.device_samples.TABLE",
     },
-    maybe=("samples", "queue_length", "memory_bandwidth", "device_samples"), rests_on=MEASURES,
-)  # fmt: skip
+    maybe=("samples", "queue_length", "memory_bandwidth", "device_samples"),
+    rests_on=MEASURES,
+)
 def counters_report(
     graph: DependencyGraph, inputs: Sequence[str], *, full: int = FULL_QUEUE, series: bool = False
 ) -> Report:
-    """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
-    queues, copies = hg.queue_length(graph, by="stream", full=full), hg.memory_bandwidth(graph, by="copy")
+    """Return the report on a graph's counters.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose the job.
+        full: the number of launches at which a queue counts as full.
+        series: whether each change of a counter is given.
+    """
     samples = hg.device_samples(graph, by="counter")
-    tables = {"queues": queues, "bandwidth": copies} | ({"samples": samples} if len(samples) else {})
+    tables = {
+        "queues": hg.queue_length(graph, by="stream", full=full),
+        "bandwidth": hg.memory_bandwidth(graph, by="copy"),
+    }
+    if len(samples):
+        tables["samples"] = samples
     if series:
-        tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
+        tables["queue_length"] = hg.queue_length(graph)
+        tables["memory_bandwidth"] = hg.memory_bandwidth(graph)
     if series and len(samples):
         tables["device_samples"] = hg.device_samples(graph)
     is_known = Part.CALLS not in graph.ledger.lacks and not missing_parts(graph)
     host_percent = host_wait_percent(graph) if is_known else float("nan")
-    sentences = findings.counters_sentences(queue_use(graph, full), full, host_percent, inputs, samples)
+    use = queue_use(graph, full)
+    sentences = findings.counters_sentences(use, full, host_percent, inputs, samples)
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
