@@ -15,7 +15,14 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kernels import is_tuned_kernel
 from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, is_dispatch, names_that
+from htagraph.core.naming import (
+    BETWEEN_OPERATORS,
+    is_collective_call,
+    is_compiled_region,
+    is_data_loader,
+    is_dispatch,
+    names_that,
+)
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely
@@ -37,7 +44,7 @@ from htagraph.findings.finding import (
 from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
-from htagraph.findings.remedy import REMEDY, RemedyClaim
+from htagraph.findings.remedy import REMEDY, WAYS_OF_REDUCTIONS, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -148,7 +155,13 @@ def _when(results: Results) -> list[GainClaim]:
         )
         for claim in claims
     ]
-    return [replace(claim, change=proposed(claim)) for claim in claims]
+    return [replace(claim, change=None if _has_way(results, claim.about) else proposed(claim)) for claim in claims]
+
+
+def _has_way(results: Results, name: str) -> bool:
+    """Return whether a name is of calls that wait for reductions for which a better way is known."""
+    remedies = claims_that_are(RemedyClaim, results.claims(REMEDY.when))
+    return is_collective_call(name) and any(claim.about in WAYS_OF_REDUCTIONS for claim in remedies)
 
 
 def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
@@ -427,7 +440,8 @@ class FasterCode(NamedTuple):
 def gaining(results: Results) -> Iterator[FasterCode]:
     """Yield the changes of `rows_that_gain`: a loader that keeps up, and code that is faster.
 
-    Regions around operators are left out: nobody can free a whole region. Gains are as in `htagraph.opportunities`,
+    Regions around operators are left out: nobody can free a whole region. Calls of collectives are left out where a
+    better way to reduce gradients is known. Gains are as in `htagraph.opportunities`,
     without an interval.
     """
     if PREDICTS & results.graph.ledger.lacks:
@@ -437,6 +451,8 @@ def gaining(results: Results) -> Iterator[FasterCode]:
     for row in rows:
         name = str(row["name"])
         if _is_region(results.graph, row) or not row["target"] or is_unknown(results, name):
+            continue
+        if _has_way(results, name):
             continue
         is_loader = name == "data loading"
         whole_us = row["gain_us"] if is_loader else row["gain_at_50_us"] * row["gain_us"] / row["whole_us"]
