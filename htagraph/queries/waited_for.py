@@ -30,6 +30,7 @@ __all__ = [
     "LOADER",
     "OTHER",
     "OUTSIDE",
+    "OWN_REASONS",
     "TABLE",
     "TRANSFER",
     "UNKNOWN",
@@ -61,6 +62,8 @@ _OF_CATEGORY: Final = {
     "allocator": HOST,
 }
 """Reasons on the rank of the device, by the category of a segment."""
+OWN_REASONS: Final = frozenset(_OF_CATEGORY.values())
+"""Reasons on the rank of the device: a reason not among them is another rank, such as ``rank 2``."""
 _KEYS: Final = ["rank", "device", "waited_for", "what", "inside", "before"]
 TABLE: Final = Table(
     "What devices waited for while idle",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.queries.waited_for import DEVICE, LOADER, reason_of_each, waited_for
+from htagraph.queries.waited_for import DEVICE, LOADER, OWN_REASONS, reason_of_each, waited_for
 from tests.reach import DATA, JOBS, graph_of, label, raw_events
 from tests.strategies import COMPUTE, kernel, launch, load, runtime
 
@@ -44,6 +44,13 @@ def test_what_devices_waited_for_is_their_idle_time(path: Path) -> None:
     sums = table.groupby("rank")["total_us"].sum().reindex(idle.index).fillna(0.0)
     assert sums.tolist() == pytest.approx(idle.tolist())
     assert (table["longest_us"] <= table["total_us"] + 1e-9).all()
+
+
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_a_reason_elsewhere_is_another_rank_of_the_job(path: Path) -> None:
+    graph = graph_of(path)
+    ranks = {f"rank {rank}" for rank in graph.ranks}
+    assert set(waited_for(graph)["waited_for"]) <= OWN_REASONS | ranks
 
 
 def test_the_wait_for_the_loader_is_what_the_raw_events_say() -> None:

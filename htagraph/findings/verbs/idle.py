@@ -22,7 +22,18 @@ from htagraph.findings.phrases import (
     time_text,
 )
 from htagraph.queries.device_record import DeviceRecord
-from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, OUTSIDE, TRANSFER, UNKNOWN, WORK
+from htagraph.queries.waited_for import (
+    DEVICE,
+    EARLIER,
+    HOST,
+    LOADER,
+    OTHER,
+    OUTSIDE,
+    OWN_REASONS,
+    TRANSFER,
+    UNKNOWN,
+    WORK,
+)
 
 __all__ = ["idle_sentences"]
 
@@ -95,7 +106,7 @@ def idle_sentences(
     if len(shares) > 1:
         of_ranks = f"Devices are idle between their first and last work: {_by_share(shares)}."
     look = ""
-    if cause.startswith("rank ") or cause == TRANSFER:
+    if cause == TRANSFER or cause not in OWN_REASONS:
         command = command_line("collectives", inputs)
         look = Suggestion("To see which rank waits for which", command)
     return spoken(answer, of_ranks, _causes(waits), *then(cause), look)

@@ -35,7 +35,7 @@ from htagraph.queries.device_record import device_record
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
 from htagraph.queries.phase_regions import phase_regions
-from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
+from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE, OWN_REASONS
 from htagraph.trace.readers import recorder_of
 from htagraph.whatif.options import criteria
 
@@ -164,8 +164,8 @@ def _has_several_devices(places: Array) -> bool:
 
 def _by_reason(waits: pd.DataFrame) -> pd.DataFrame:
     """Return idle times by rank and reason as `htagraph.plot.idle_breakdown` reads them; late ranks are one reason."""
-    is_rank = waits["waited_for"].str.startswith("rank ")
-    reasons = waits.assign(cause=waits["waited_for"].mask(is_rank, "other ranks"))
+    is_own = waits["waited_for"].isin(OWN_REASONS)
+    reasons = waits.assign(cause=waits["waited_for"].where(is_own, "other ranks"))
     return reasons.groupby(["rank", "cause"], as_index=False).agg(idle_us=("total_us", "sum"))
 
 
@@ -209,7 +209,7 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str) -> li
     """
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []
-    if cause not in (HOST, LOADER, OUTSIDE) and not cause.startswith("rank "):
+    if cause in OWN_REASONS - {HOST, LOADER, OUTSIDE}:
         return [Suggestion("To see what bounds the job", command_line("critical-path", inputs))]
     if cause in _SOURCES:
         source = _SOURCES[cause]
