@@ -67,7 +67,7 @@ def top_entry(
         unit = "own time of all operators" if is_operator else "time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
     several = table["ranks"].max() > 1 if "ranks" in table else True
-    where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
+    over_ranks = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
     what_if = _criteria(row, table["name"]) if by == "name" else ""
     is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us, what_if)
     at_most = "at most " if row.get("at_most_us", 0.0) > 0 else ""
@@ -75,7 +75,7 @@ def top_entry(
     subject = family + (shortened(short_name(row["name"]), _LETTERS) or outside)
     without_calls = f" (calls of the runtime, {time_text(calls_us)}, not counted)" if calls_us and is_operator else ""
     return spoken(
-        f"{subject} takes the most {unit}{without_calls}{among}: {at_most}{time_text(float(row[spent]))}{where}, "
+        f"{subject} takes the most {unit}{without_calls}{among}: {at_most}{time_text(float(row[spent]))}{over_ranks}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
         _after_top(table, by, inputs, what_if) or _to_group(table, by, recorder) if is_worth
         else Suggestion("To see what bounds the job", command_line("critical-path", inputs)),
