@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from htagraph.findings.phrases import time_text
 from htagraph.findings.way_facts import WayFact, named_as
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.accumulation import are_behind_backward, passes_of
-from htagraph.queries.late_reductions import late_reductions
+
+if TYPE_CHECKING:
+    from htagraph.queries.late_reductions import LateReductions
 
 __all__ = [
     "at_most_overlap",
@@ -42,7 +44,7 @@ def beside_backward(graph: DependencyGraph) -> Iterator[WayFact]:
         >>> list(beside_backward(hg.load("data/demo")))
         []
     """
-    late = late_reductions(graph)
+    late = _late_reductions(graph)
     if late is None:
         return
     rows = late.activity
@@ -57,9 +59,18 @@ def beside_backward(graph: DependencyGraph) -> Iterator[WayFact]:
 
 def at_most_overlap(graph: DependencyGraph, gain: Gain) -> Gain:
     """Return the gain of overlap, without a sure part where the replay moves other communication, too."""
-    late = late_reductions(graph)
+    late = _late_reductions(graph)
     is_exact = late is not None and late.is_all
     return gain if is_exact else replace(gain, low_us=min(gain.low_us, 0.0))
+
+
+def _late_reductions(graph: DependencyGraph) -> LateReductions | None:
+    """Return the reductions of gradients that begin behind the backward pass; None for a job without communication."""
+    if not of_kinds(graph.activities.kind, COMMUNICATION).any():
+        return None
+    from htagraph.queries.late_reductions import late_reductions  # jobs without communication do without
+
+    return late_reductions(graph)
 
 
 def how_to_overlap(graph: DependencyGraph) -> str:

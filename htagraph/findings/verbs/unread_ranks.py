@@ -73,16 +73,19 @@ def _slow_transfers(parts: pd.DataFrame) -> Iterator[str]:
     """Yield large transfers of one operation and size that begin right behind a collective, and are slow each time."""
     if not parts["wait_or_transfer_us"].any():
         return
-    for (op, size), alike in _behind_others(parts).groupby(["op", "bytes"]):
+    for (op, _size), alike in _behind_others(parts).groupby(["op", "bytes"]):
+        size = float(alike["bytes"].iloc[0])
         rates = alike["busbw_gb_s"].to_numpy()
         lasted = alike["duration_us"].to_numpy()
         is_steady = lasted.min() >= _STEADY * lasted.max()
-        if len(alike) < SEVERAL or not is_steady or np.median(rates) >= _INSIDE_NODE_GB_S:
+        usual_rate = float(np.median(rates))
+        usual_us = float(np.median(lasted))
+        if len(alike) < SEVERAL or not is_steady or usual_rate >= _INSIDE_NODE_GB_S:
             continue
         yield (
-            f"Each {op} of {size_text(size)} takes about {time_text(float(np.median(lasted)))} though it begins right "
-            f"behind another collective: {short_number(float(np.median(rates)))} GB/s. If these ranks share a node, "
-            "check the transport (NCCL_DEBUG=INFO)."
+            f"Each {op} of {size_text(size)} takes about {time_text(usual_us)} though it begins right behind another "
+            f"collective: {short_number(usual_rate)} GB/s. If these ranks share a node, check the transport "
+            "(NCCL_DEBUG=INFO)."
         )
 
 
