@@ -108,8 +108,8 @@ def head_of(
 ) -> Head:
     """Return the head of a summary.
 
-    The first change and the recording always have their place. A reason, a gap of the recording, another reason, the
-    next change and the brackets of the recording follow, each where it fits and repeats no time.
+    The first change and the recording always have their place. A reason, a gap of the recording, the next change,
+    another reason and the brackets of the recording follow, each where it fits and repeats no time.
 
     Args:
         claims: the claims of the job, in the order of reading.
@@ -129,9 +129,11 @@ def head_of(
     head = _with_reasons(head, reasons[:1])
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
-    head = _with_reasons(head, reasons[1:])
     next_texts = _next_texts(next_change) if next_change else []
-    head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
+    longer = _with_reasons(head, reasons[1:])
+    followed = _longest_that_fits(longer, [replace(longer, then=text) for text in next_texts])
+    # a next change says more than a second reason
+    head = followed if followed.then else _longest_that_fits(longer, [replace(head, then=text) for text in next_texts])
     return _longest_that_fits(head, [replace(head, recording=recording.text)])
 
 
@@ -175,14 +177,15 @@ def _advised(sentences: Iterable[Sentence]) -> str:
 
 
 def _next_texts(following: NextChange) -> list[str]:
-    """Return texts of the next change, the longest first: with the place of its code and what it adds, and without."""
+    """Return texts of the next change, the longest first: facts on its code, or its advice with the added gain."""
     change = following.row
+    if change.facts:
+        return list(change.facts)
     advice = change.action.first if isinstance(change.action, Advice) else change.action
     title = change.change.title if change.change else ""
     action = advice or (f"{title}." if title else "")
-    placed = f"{title}: {change.where}." if change.where and not advice else ""
-    with_gain = [f"{text} {following.gain}" for text in spoken(placed, action) if following.gain]
-    return spoken(*with_gain, action)
+    with_gain = f"{action} {following.gain}" if following.gain else ""
+    return spoken(with_gain, action)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

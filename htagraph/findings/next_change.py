@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from htagraph.core.statistics import MOST
 from htagraph.findings.change import brief_gain
 from htagraph.findings.changes import ProposedChange, ProposedChanges, placed
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
+from htagraph.findings.whereabouts import changed_by
 
 __all__ = ["NextChange", "next_change_of"]
 
@@ -54,7 +58,7 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         changes: the list of changes, the first thing to do first.
     """
     first = changes.first
-    further = [row for row in changes.rows[1:] if not row.is_tuned]
+    further = changes.rows[1:]
     if first is None or not further:
         return None
     if first.change is None:
@@ -64,13 +68,26 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
     if not predicted:
         return NextChange(placed(results, further[0]), "")
     least_us = MIN_PERCENT / 100 * results.makespan_ns / max(results.steps, 1) / 1000
-    candidates = _added(results, first, predicted[:_MOST])
+    others = [row for row in predicted if not _is_part_of(results, row, first)]
+    candidates = _added(results, first, others[:_MOST])
     added = [candidate for candidate in candidates if candidate.adds_us >= least_us]
     if not added:
         return None
     best = max(added, key=lambda candidate: candidate.rank)
     unit = " per step" if results.steps > 1 else ""
     return NextChange(placed(results, best.row), f"This adds {time_text(best.adds_us)}{unit}.", best.adds_us)
+
+
+def _is_part_of(results: Results, row: ProposedChange, first: ProposedChange) -> bool:
+    """Return whether most of the time of code without a known way is in activities that the first change is about."""
+    if row.is_known:
+        return False
+    graph = results.graph
+    acts = graph.activities
+    time_ns = np.maximum(graph.own_time, acts.duration * acts.on_device)
+    chosen = changed_by(graph, row.options)
+    is_shared = chosen & changed_by(graph, first.options)
+    return bool(time_ns[is_shared].sum() > MOST * time_ns[chosen].sum())
 
 
 def _added(results: Results, first: ProposedChange, rows: Sequence[ProposedChange]) -> Iterator[_Added]:

@@ -61,7 +61,7 @@ def unfollowable(summary: hg.Summary) -> list[str]:
     graph = summary.graph
     assert graph is not None
     wrong = ["Ampere"] * any("Ampere" in change.action for change in summary.changes)
-    wrong += ["a tuned kernel first"] * bool(summary.changes.first and summary.changes.first.is_tuned)
+    wrong += ["half the time of code"] * ("half the time" in f"{summary.head.first} {summary.head.then}".lower())
     without_graphs = HAS_GRAPHS.holds(graph, np.zeros(0, np.int64)) is False
     wrong += ["CUDA graphs"] * (without_graphs and any("CUDA graphs" in change.action for change in summary.changes))
     return wrong
