@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import htagraph as hg
-from htagraph.cli.options import chosen, given, read, read_on
+from htagraph.cli.options import chosen, given, read, read_on, say_noted
 from htagraph.cli.writing import Format, need_perfetto, phase, refuse_input, show, write
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, nearest_words
 from htagraph.core.kinds import FULL_QUEUE
 from htagraph.output.whole_files import write_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from htagraph.cli.service.server import Served
     from htagraph.graph.dependency_graph import DependencyGraph
 
@@ -131,7 +133,7 @@ def memory(
     graph = read(paths, ranks, steps)
     from htagraph.output.reports.files import memory_report
 
-    show(memory_report(graph, top=top), form, output, paths)
+    show(memory_report(graph, given(paths, ranks, steps), top=top), form, output, paths)
 
 
 def _refuse_snapshots_in(folder: Path) -> None:
@@ -162,7 +164,14 @@ _WITHOUT_TRACES = ("diff", "sweep", "what_if")
 """Figures of what one job alone does not give: two jobs, a scenario."""
 
 
-def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None, steps: str | None = None) -> None:
+def plot(
+    name: str | None = None,
+    paths: list[str] | None = None,
+    *,
+    output: Path | None = None,
+    ranks: str | None = None,
+    steps: str | None = None,
+) -> None:
     """Draw a result and write the figure to a file.
 
     NAME is that of the analysis: temporal_breakdown, overlap, idle_breakdown, kernel_breakdown, operator_breakdown,
@@ -173,16 +182,34 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
     from htagraph.output import plot as figures
 
     known = [each for each in figures.__all__ if each not in _WITHOUT_TRACES]
-    chosen = name.replace("-", "_")
+    chosen = (name or "").replace("-", "_")
     if chosen not in known:
-        others = "what-if and diff draw their own: htagraph what-if traces/ --network 2 -o figure.svg"
-        msg = f"{name!r} is no figure of one job: choose one of {', '.join(known)}; {others}"
-        raise typer.BadParameter(msg, param_hint="NAME")
+        raise typer.BadParameter(_no_figure(name, paths, known), param_hint="FIGURE")
+    if not paths:
+        msg = f"give the traces to draw: htagraph plot {chosen} traces/ -o {chosen}.html"
+        raise typer.BadParameter(msg, param_hint="PATHS")
+    if output is None:
+        from htagraph.findings.phrases import command_line
+
+        msg = f"give the file to write: {command_line('plot', [chosen, *paths], '-o', f'{chosen}.html')}"
+        raise typer.BadParameter(msg, param_hint="--output")
     refuse_input(output, paths, "--output")
     drawn: Any = read(paths, ranks, steps)
     if chosen != "timeline":
         drawn = hg.memory.timeline(drawn) if chosen == "memory_timeline" else getattr(hg, chosen)(drawn)
     write_figure(getattr(figures, chosen)(drawn), output)
+
+
+def _no_figure(name: str | None, paths: Sequence[str] | None, known: Sequence[str]) -> str:
+    """Return the fault of the word for a figure, or of a missing word, with an example to run."""
+    from htagraph.findings.phrases import command_line
+
+    figures = f"figures are {', '.join(known)}"
+    if name is None or (not paths and Path(name).exists()):
+        example = command_line("plot", ["idle_breakdown", name or "traces/"], "-o", "idle_breakdown.html")
+        return f"which figure? For example: {example}; {figures}"
+    drawn_elsewhere = "what-if and diff draw their own: htagraph what-if traces/ --network 2x -o figure.svg"
+    return f"{name!r} is no figure of one job{nearest_words(name, known)}; {figures}; {drawn_elsewhere}"
 
 
 def export(paths: list[str], *, chakra: Path, ranks: str | None = None, steps: str | None = None) -> None:
@@ -238,6 +265,7 @@ def serve(
     Example: htagraph serve traces/ --port 8080
     """
     graph = read(paths, ranks, steps)
+    say_noted()
     from htagraph.cli.service.server import EVENTS, OVERLAY, UI, Served, server_of
     from htagraph.output.html.report import report_bytes
 

@@ -36,14 +36,46 @@ if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["FAILED", "OPTIONS", "as_command", "chosen", "given", "read", "read_on", "window"]
+__all__ = ["FAILED", "OPTIONS", "as_command", "chosen", "given", "read", "read_on", "say_noted", "window"]
 
 FAILED = 3
 """Exit code where a limit of ``--fail-on`` is exceeded."""
-_HARMLESS = (
-    "launch_missing", "negative_launch_latency", "no_window_end", "no_base_time", "python_not_read", "window_cuts",
-)  # fmt: skip
+_HARMLESS = frozenset(
+    {
+        "launch_missing",
+        "negative_launch_latency",
+        "no_window_end",
+        "no_base_time",
+        "python_not_read",
+        "window_cuts",
+    }
+)
 """Issues that most healthy traces have, or that were asked for."""
+_LOST = frozenset({"file_skipped", "rank_missing"})
+"""Issues by which a part of the job is missing: these are told first."""
+_OF_DEPENDENCIES = frozenset(
+    {
+        "recording_begins_late",
+        "waits_unresolved",
+        "edges_uncertain",
+        "queued_behind_earlier_work",
+    }
+)
+"""Issues about which work waits for which, and about when ranks begin."""
+_OF_RECORDED_TIMES = frozenset(
+    {
+        "kernels",
+        "memory",
+        "launches",
+        "counters",
+        "patterns",
+        "roofline",
+        "phases",
+        "execution_trace",
+        "export",
+    }
+)
+"""Verbs whose answers are of recorded times alone, without any wait."""
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
 _PLAIN = re.compile(r"\d+(\.\d*)?")
@@ -151,6 +183,7 @@ OPTIONS: Mapping[str, Any] = {
         str | None, "--steps", "--step", metavar="STEPS",
         help=f"From the start to the end of these ProfilerSteps, {_NUMBERS}",
     ),
+    "plan.full": _option(bool, "--full", help="Show all tables, what bounds the job, and what was compared."),
     "segments": _option(bool, "--segments", help="Print every segment of the path."),
     "graphviz": _option(
         Path | None, "--graphviz", callback=ending("PICTURES", "pictures"),
@@ -230,9 +263,10 @@ OPTIONS: Mapping[str, Any] = {
         _one_of("all", "host", "device"), "--device", help="With --names: only names of the host, or of the device."
     ),
     # pages and servers
-    "name": _argument(str, "Which figure, such as temporal_breakdown or critical-path."),
+    "name": _argument(str | None, "Which figure, such as temporal_breakdown or critical-path.", metavar="FIGURE"),
+    "plot.paths": _argument(list[str] | None, "A folder, a file, a glob, or several of these.", show_default=False),
     "plot.output": _option(
-        Path, "--output", "-o", callback=ending("FIGURES", "figures"), metavar="FILE",
+        Path | None, "--output", "-o", callback=ending("FIGURES", "figures"), metavar="FILE",
         help="The file: .html, or .png or .svg, which need htagraph\\[image] and Chrome.",
     ),
     "report.output": _option(
@@ -286,6 +320,10 @@ class _Reading(NamedTuple):
     no_cache: bool = False
 
 
+_verb: ContextVar[str] = ContextVar("verb", default="")
+"""The verb that runs."""
+_notes: list[str] = []
+"""Remarks for the end of the answer of the verb that runs."""
 _reading: ContextVar[_Reading] = ContextVar("reading", default=_Reading())  # noqa: B039 - it is frozen
 
 
@@ -306,10 +344,13 @@ def as_command(
             refuse_table(asked["table"], asked["form"], asked["output"])
         before = _reading.set(_Reading(**{name: asked[name] for name in shared}))
         chosen_before = table_asked.set(asked.get("table"))
+        verb_before = _verb.set(verb)
         try:
             function(**{name: _word(asked[name]) for name in own})
         finally:
             ended()
+            say_noted()
+            _verb.reset(verb_before)
             table_asked.reset(chosen_before)
             _reading.reset(before)
 
@@ -340,13 +381,18 @@ def chosen(text: str | None, option: str) -> list[int] | None:
 def given(paths: list[str], ranks: str | None = None, steps: str | None = None) -> list[str]:
     """Return the words that make another command read the same; many files are not repeated."""
     reading = _reading.get()
-    words = list(paths) if len(paths) <= _MAX_REPEATED_PATHS else ["PATHS"]
+    words = _few(paths)
     for option, text in (("--ranks", ranks), ("--steps", steps)):
         words += [option, text] if text is not None else []
     words += ["--time", reading.time] if reading.time is not None else []
     words += ["--python" if reading.python else "--no-python"] if reading.python is not None else []
     words += [word for folder in reading.captures or () for word in ("--captures", folder)]
     return words
+
+
+def _few(paths: Sequence[str]) -> list[str]:
+    """Return the paths as a suggested command has them; many files are not repeated."""
+    return list(paths) if len(paths) <= _MAX_REPEATED_PATHS else ["PATHS"]
 
 
 def window(text: str | None) -> tuple[float | None, float | None] | None:
@@ -399,7 +445,9 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
                 raise
             job = read(on_error="skip")
     keep_memory()  # not while it is read, when much memory is needed once
-    _warn(job.issues)
+    text = _noted(job.issues, paths)
+    if text and text not in _notes:
+        _notes.append(text)
     analysing()
     return job
 
@@ -416,19 +464,26 @@ def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | No
     return _loaded(paths, ranks, steps, engine=engine)
 
 
-def _warn(issues: Sequence[Issue]) -> None:
-    """Say on stderr in a line what was damaged; the results list it in full."""
+def _noted(issues: Sequence[Issue], paths: Sequence[str]) -> str:
+    """Return the damage and the gaps of a recording in a line; empty where the answer does not depend on it."""
+    left_out = _HARMLESS | (_OF_DEPENDENCIES if _verb.get() in _OF_RECORDED_TIMES else frozenset())
     kinds: dict[str, list[Issue]] = {}
     for issue in issues:
-        if issue.what not in _HARMLESS:
+        if issue.what not in left_out:
             kinds.setdefault(issue.what, []).append(issue)
-    counts = [(alike[0], sum(max(issue.count, 1) for issue in alike)) for alike in kinds.values()]
-    first = [f"{Path(issue.file).name}: " if issue.file else "" for issue, _ in counts]
-    if len(kinds) == 1:
-        ((issue, count),) = counts
-        text = f"{first[0]}{issue.detail}{f' ({count:,} in all)' if count > 1 else ''}"
-    else:
-        each = [f"{where}{issue.what} ({count:,})" for where, (issue, count) in zip(first, counts, strict=True)]
-        text = f"{', '.join(each)}; htagraph validate explains them"
-    if kinds:
-        typer.echo(printable(f"htagraph: warning: {text}"), err=True)
+    if not kinds:
+        return ""
+    from htagraph.findings.phrases import command_line, plural
+
+    alike = kinds[min(kinds, key=lambda what: (what in _OF_DEPENDENCIES, what not in _LOST))]
+    count = sum(max(issue.count, 1) for issue in alike)
+    file = f"{Path(alike[0].file).name}: " if alike[0].file else ""
+    several = f" ({count:,} in all)" if count > 1 else ""
+    further = f", and {plural(len(kinds) - 1, 'further remark')}" if len(kinds) > 1 else ""
+    return f"{file}{alike[0].detail}{several}{further}: {command_line('validate', _few(paths))}"
+
+
+def say_noted() -> None:
+    """Say the remarks on stderr, once, behind the answer."""
+    while _notes:
+        typer.echo(printable(f"htagraph: warning: {_notes.pop(0)}"), err=True)

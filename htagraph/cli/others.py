@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from htagraph.cli.options import as_command, read
+from htagraph.cli.options import as_command, given, read
 from htagraph.cli.verbs import FORMER, Verb
 from htagraph.cli.writing import Format, emit, progress, show, target, write
 from htagraph.core.errors import HtagraphError, nearest_words
@@ -35,7 +35,7 @@ def validate(
         report = validated(paths, arguments=arguments, progress=advance, captures=captures or None)
     from htagraph.output.render import render_validation
 
-    write(report, partial(render_validation, report), form, output, paths)
+    write(report, partial(render_validation, report, inputs=given(paths)), form, output, paths)
     if not report.usable:
         raise typer.Exit(1)
 

@@ -10,9 +10,10 @@ import inspect
 from collections import UserDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import EnumMeta
 from functools import partial
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -80,7 +81,7 @@ VERBS: Mapping[str, str | Question] = {
     "plan": Question(
         "reports.ranks:plan_report",
         "What to change, each change by its gain, and which changes save most together, as gains do not add up.",
-        options={"budget": None},
+        options={"budget": None, "full": False},
     ),
     "stragglers": Question(
         "reports.ranks:stragglers_report",
@@ -163,6 +164,8 @@ _GROUPS = {
 """The verbs in the groups of the help."""
 FORMER: Mapping[str, tuple[str, ...]] = {"compare": ("diff", "--names"), "opportunities": ("plan",)}
 """Names that verbs had before, and the words that each stands for; no help lists these names."""
+_SERVED = ("event", "select")
+"""Names that no command has, but servers answer."""
 _GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs}
 QUESTIONS: Mapping[str, Question] = {name: each for name, each in VERBS.items() if isinstance(each, Question)}
 """The verbs that are rows."""
@@ -192,6 +195,8 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override] # noqa: ANN401
         """Return a verb by its name or its former name, and the words behind it."""
         name, *words = args
+        if name in _SERVED:
+            ctx.fail(f"{name!r} is no command: htagraph mcp answers it, and htagraph serve PATHS shows every event")
         return super().resolve_command(ctx, [*FORMER.get(name, (name,)), *words])
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
@@ -225,8 +230,40 @@ def _processed(param: Any, process: Callable[[Any, Any], Any], context: Any, val
     if kind == list[str] and value:
         value = list(value)
     elif param.required or value != param.default or param.multiple or isinstance(value, str):
-        return process(context, value)
+        return _chosen(process, param, context, value)
     return value if param.callback is None else param.callback(context, param, value)
+
+
+def _chosen(
+    process: Callable[[Any, Any], Any],
+    param: Any,  # noqa: ANN401 - click's, as all below
+    context: Any,  # noqa: ANN401
+    value: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Return the value that a text is read as; a wrong word of a choice is told with the words most like it."""
+    kind = getattr(param, "type_descriptor", None)
+    words = _words_of(getattr(kind, "annotation", None))
+    try:
+        return process(context, value)
+    except typer.BadParameter:
+        if not words or not isinstance(value, str):
+            raise
+        from htagraph.core.errors import nearest_words, shown
+
+        listed = ", ".join(words)
+        nearest = nearest_words(value, words)
+        msg = f"{shown(value)} is none of {listed}{nearest}"
+        raise typer.BadParameter(msg, ctx=context, param=param) from None
+
+
+def _words_of(annotation: object) -> list[str]:
+    """Return the words that an option chooses from; none of any other option."""
+    words = list[str]()
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, EnumMeta):
+            members: Mapping[str, Any] = kind.__members__
+            words += [str(member.value) for member in members.values()]
+    return words
 
 
 def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401

@@ -214,8 +214,9 @@ def _one_table(result: Report | Summary | Validation, where: str) -> pd.DataFram
     made = list(result.tables) or [each for each in frames if each not in _SHARED_TABLES]
     if len(made) == 1:
         return frames[made[0]]
-    names = ", ".join(frames)
-    msg = f"{where} is one table, and this command has several: choose one with --table from {names}, or give -o DIR/"
+    names = ", ".join([*made, *(name for name in frames if name not in made)])
+    example = f"--table {made[0]}" if made else "--table"
+    msg = f"{where} is one table, and this command has several: give {example}, or another of {names}, or -o DIR/"
     raise typer.BadParameter(msg, param_hint="--format")
 
 

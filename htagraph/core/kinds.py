@@ -22,7 +22,7 @@ __all__ = [
 
 Category: TypeAlias = Literal[
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
-    "other_work", "outside",
+    "other_work", "outside", "allocator",
 ]  # fmt: skip
 """What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
 CATEGORIES: Final[tuple[str, ...]] = get_args(Category)

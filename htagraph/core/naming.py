@@ -31,19 +31,19 @@ from htagraph.core.names import (
 __all__ = [
     "ANY_STEP", "BARE_COPY", "BETWEEN_OPERATORS", "BORROWED_CATEGORIES", "COPY", "COUNTER_RANGE", "DEFAULT_NAMING",
     "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "FRAME", "GRAPH_NODE_CATEGORIES", "HOST_CATEGORIES", "LINEAR",
-    "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name", "collective_kernel",
-    "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation",
-    "is_asking", "is_autograd_node", "is_backward", "is_backward_region", "is_batched_product", "is_capture_begin",
-    "is_capture_end", "is_collective_call", "is_compiled_region", "is_compiling", "is_condition", "is_conversion",
-    "is_copy_to_device", "is_data_loader", "is_device_wait", "is_dispatch", "is_enqueuing", "is_fused_optimizer",
-    "is_giving", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_library_frame", "is_memory_call",
-    "is_memory_label", "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_old_pytorch", "is_of_pytorch",
-    "is_of_pytorch_2", "is_on_scores", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_random",
-    "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel",
-    "is_tunable_convolution", "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches",
-    "names_like", "names_that", "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions",
-    "short_name", "sibling_names", "stable_name", "step_number", "takes_sizes", "transfer_direction",
-    "without_address",
+    "MEMORY_OF_DEVICE", "NODE_ANNOTATIONS", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
+    "collective_kernel", "collective_op", "computes", "copy_kind", "exact_glob", "has_loader_workers",
+    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_backward_region",
+    "is_batched_product", "is_capture_begin", "is_capture_end", "is_collective_call", "is_compiled_region",
+    "is_compiling", "is_condition", "is_conversion", "is_copy_to_device", "is_data_loader", "is_device_wait",
+    "is_dispatch", "is_enqueuing", "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch",
+    "is_kernel_launch", "is_library_frame", "is_memory_call", "is_memory_label", "is_memory_of_device",
+    "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_old_pytorch", "is_of_pytorch", "is_of_pytorch_2",
+    "is_on_scores", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_random", "is_release",
+    "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel", "is_tunable_convolution",
+    "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
+    "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
+    "stable_name", "step_number", "takes_sizes", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 
@@ -452,6 +452,14 @@ def call_name(name: str) -> str:
 
 is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
 is_allocation = _named(r"^(cuda|hip)(Malloc|Free)$", "a runtime call by which PyTorch's allocator gets or frees memory")
+MEMORY_OF_DEVICE: Final = (
+    "^(cuda|hip)(Malloc|Free|Host(Alloc|Malloc|Free))|^cuMem(Alloc|Free|HostAlloc|Create|Release|Map|Unmap|SetAccess)"
+)
+"""A regular expression of the names of calls that `is_memory_of_device` finds."""
+is_memory_of_device = _named(
+    MEMORY_OF_DEVICE,
+    "a runtime or driver call that gets, maps or frees memory of a device, or pinned memory of its host",
+)
 is_release = _named(r"^(cuda|hip)Free$", "a runtime call by which PyTorch's allocator frees memory of a device")
 is_poll = _named(
     r"^(cuda|hip|cu)(Event|Stream)Query$",

@@ -342,7 +342,7 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     proposed = list(_proposed(sentences))
     recording = [_of_recording(finding, group) for finding, group in sentences if finding is INCOMPLETE]
     if recording:
-        is_host_lost = {row.about for row in recording} <= {Part.HOST.name, Part.CALLS.name}
+        is_host_lost = {row.about for row in recording} <= {Part.HOST.name, Part.CALLS.name, Part.GRAPHS.name}
         remedies = [row for row in proposed if row.finding == REMEDY.name and is_host_lost and _computes(sentences)]
         by_action = {row.action: row for row in reversed(recording)}  # one recording may have several lost parts
         again = [row for row in recording if by_action[row.action] is row]

@@ -28,8 +28,9 @@ from htagraph.findings.finding import (
     Place,
     Rows,
     claims_that_are,
+    in_short,
 )
-from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS
+from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import Advice, and_list, plural, share_text, spoken, steps_text, time_text
 from htagraph.findings.preconditions import ARE_MANY, HAS_GRAPHS, HAS_ROOM, IS_CAPTURABLE, IS_NOT_REPLAYED, checks_of
 from htagraph.findings.reach import NODE_US
@@ -42,13 +43,13 @@ from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.own_time import upper_bounds
 from htagraph.graph.measures.pauses import CAUSES, IdleCause
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.host_time import MANY, LateReason, late_reason, while_loading
+from htagraph.queries.host_time import MANY, LateLaunches, LateReason, late_launches, late_reason, while_loading
 
 __all__ = ["DEVICE_IDLE", "DeviceIdleClaim", "DeviceUse", "device_use", "idle_chart", "idle_times"]
 
-HostReason: TypeAlias = Literal[LateReason, "graphs", "nothing", ""]
-"""Why the host is late: one of `LATE_REASONS`; it launches CUDA graphs, or launches nothing. Empty where the device
-does not wait for the host."""
+HostReason: TypeAlias = Literal[LateReason, "some", "graphs", "nothing", ""]
+"""Why the host is late: one of `LATE_REASONS`, of launches each or some; it launches CUDA graphs, or nothing. Empty
+where the device does not wait for the host."""
 
 _TEXT: dict[IdleCause | Literal["other_work"], str] = {
     "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between {many}kernels.",
@@ -101,8 +102,11 @@ _HOST: dict[HostReason, _LateHost] = {
         "launches many small pieces of work, each too late",
         advice="Use {ways}.",
     ),
+    "some": _LateHost("launches some pieces of work too late", advice="Use {ways}."),
 }
 """Why the host is late, and the advice, by the reason."""
+_OF_LAUNCHES = ("launches", "some")
+"""The reasons by which late launches cost time."""
 _COMMANDS: dict[HostReason, tuple[str, ...]] = {
     "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
     "source": ("what-if", "--free-outside"),
@@ -149,6 +153,10 @@ class DeviceIdleClaim(Claim):
     """Whether several devices do work."""
     host: HostReason = ""
     """Why the host is late, where devices wait for the host."""
+    late: LateLaunches | None = None
+    """How many launches come late; None where devices do not wait for the host."""
+    late_places: tuple[str, ...] = ()
+    """The places of the host that most of that time passes in, where not each launch is late."""
     is_compiled: bool = False
     """Whether the job uses torch.compile."""
     is_recorded: bool = True
@@ -342,21 +350,39 @@ def _of_host(results: Results, claim: DeviceIdleClaim, worst: pd.Series, window_
     lead_us = float(worst["lead_us"])
     trail_us = float(worst["trail_us"])
     is_after = trail_us > MOST * worst["idle_us"]
+    late = late_launches(graph, claim.rank)
+    reason: HostReason = "nothing" if is_after else _host_reason(results, claim.rank)
+    if reason == "launches" and not late.are_most:
+        reason = "some"
     claim = replace(
         claim,
+        late=late,
+        late_places=_late_places(graph, claim.rank) if reason == "some" else (),
         lead_us=lead_us if lead_us >= least_us else 0.0,
         trail_us=trail_us if trail_us >= least_us else 0.0,
-        host="nothing" if is_after else _host_reason(results, claim.rank),
+        host=reason,
         loading=_loading(results, worst),
         # the work and savings of a host without operators are not known
         is_recorded=Part.HOST not in graph.ledger.lacks,
         in_collectives_percent=100 * sum(waiting_devices(graph).values()) / 1000 / window_us,
     )
-    if claim.host != "launches" or not claim.is_recorded:  # only then late launches cost time
+    if claim.host not in _OF_LAUNCHES or not claim.is_recorded:  # only then late launches cost time
         return claim
     change = _change_of_host(results, is_loading=claim.loading is not None)
     has_replays = bool(names_that(is_graph_launch, graph.names)[graph.activities.name].any())
     return replace(claim, gain=change.gain if change else None, change=change, has_replays=has_replays)
+
+
+def _late_places(graph: DependencyGraph, rank: int) -> tuple[str, ...]:
+    """Return the places of the host in which a rank's device waits longest for a launch, the longest first."""
+    from htagraph.queries.waited_for import HOST, waited_for  # most summaries do without
+
+    waits = waited_for(graph)
+    of_host = waits[(waits["rank"] == rank) & (waits["waited_for"] == HOST)]
+    place = of_host["inside"].where(of_host["inside"] != "", of_host["what"])
+    time = of_host["total_us"].groupby(place).sum().sort_values(ascending=False, kind="stable")
+    named = [short_name(str(name)) for name in time.index if name]
+    return tuple(named[:SHORT_LIST])
 
 
 def _change_of_host(results: Results, *, is_loading: bool) -> PredictedChange | None:
@@ -460,7 +486,7 @@ def _words(claim: DeviceIdleClaim) -> str:
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
     sides = ((claim.lead_us, "before its first work"), (claim.trail_us, "after its last"))
     outside = [f"{time_text(us)} {words}" for us, words in sides if us]
-    why = _why_late(claim, ", which ")
+    why = _why_late(claim, ", which ", in_full=True)
     loading = claim.loading
     if loading and claim.host != "loader":
         loads = f"{time_text(loading.us)} of this in {plural(loading.waits, 'wait')} for the data loader"
@@ -468,11 +494,20 @@ def _words(claim: DeviceIdleClaim) -> str:
     return f"{claim.scope}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
-def _why_late(claim: DeviceIdleClaim, joint: str) -> str:
-    """Return why the host is late, behind the words that join a verb to the host; empty where that is not known."""
+def _why_late(claim: DeviceIdleClaim, joint: str, *, in_full: bool = False) -> str:
+    """Return why the host is late, behind the words that join a verb to the host; empty where that is not known.
+
+    In full, the words say how many launches are late.
+    """
     late = _HOST.get(claim.host)
     if late is None:
         return ""
+    if claim.host == "some" and claim.late:
+        count = f"{claim.late.late:,} of {claim.late.launched:,}" if in_full else "some"
+        places = f", mostly in {and_list(map(in_short, claim.late_places))}" if claim.late_places else ""
+        return f"{joint}launches {count} pieces of work too late{places}"
+    if claim.host == "pauses" and claim.late and claim.late.long == 1:
+        return ": one long pause of the host, not many launches"
     return f"{joint}{late.does}" if late.does else f": {late.note}"
 
 
@@ -501,7 +536,7 @@ def _advice(claim: DeviceIdleClaim) -> str:
     *first, last = ways
     listed = f"{', '.join(first)} or {last}" if first else last
     said = advice.format(ways=listed, replays=replays).format(compile=compiles)
-    is_of_graphs = claim.can_replay and (claim.about == "kernel_wait" or claim.host == "launches")
+    is_of_graphs = claim.can_replay and (claim.about == "kernel_wait" or claim.host in _OF_LAUNCHES)
     return Advice(said, *claim.checks) if said and is_of_graphs else said
 
 

@@ -188,7 +188,7 @@ class Evidence:
 
 MEASURES = frozenset({Part.DEVICE, Part.MEANING})
 """What a finding needs that states times of devices."""
-ATTRIBUTES = MEASURES | {Part.HOST}
+ATTRIBUTES = MEASURES | {Part.HOST, Part.GRAPHS}
 """The parts behind a statement on the device time of operators."""
 JUDGES = MEASURES | {Part.CALLS}
 """What a finding needs that weighs the time of devices against that of hosts."""

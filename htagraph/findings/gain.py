@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kernels import is_tuned_kernel
-from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, is_dispatch, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
@@ -118,6 +118,8 @@ class GainClaim(Claim):
     """Whether its device needs more than half of its time: it cannot be twice as fast."""
     mostly: str = ""
     """The work inside that is nearly all of its time; empty for none."""
+    code: str | None = None
+    """The words for the code of the change, where these are not the name; empty where no change is of this time."""
 
 
 def rows_that_gain(results: Results) -> Iterator[dict[Any, Any]]:
@@ -143,8 +145,10 @@ def is_unknown(results: Results, name: str) -> bool:
 
 def _when(results: Results) -> list[GainClaim]:
     claims = list[GainClaim]()
-    for row in rows_that_gain(results):
-        claims += _replayed(results, row)
+    rows = list(rows_that_gain(results))
+    code = _code_by_name(results, rows)
+    for row in rows:
+        claims += [replace(claim, code=code.get(claim.about, "")) for claim in _replayed(results, row)]
         if len(claims) == MAX_LISTED:
             break
     claims = sorted(_folded(results.graph, claims), key=lambda claim: (-claim.figure, in_short(claim.about)))
@@ -393,14 +397,14 @@ def _evidence(results: Results, *claims: GainClaim) -> Evidence:
     ]
     chart = Chart(f"How much shorter {'a step' if steps > 1 else 'the job'} would be", bars, "less")
     frame = pd.DataFrame({
-        "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure for claim in claims],
-        "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
-        "half_us": [claim.half.value_us for claim in claims],
+        "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure / steps for claim in claims],
+        "low_us": [low / steps for low, _ in ends], "high_us": [high / steps for _, high in ends],
+        "half_us": [claim.half.value_us / steps for claim in claims],
     })  # fmt: skip
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
     first = next((at for at, claim in enumerate(claims) if claim.change and claim.target), None)
     return Evidence(
-        chart, Rows(frame, "What each saves, summed over steps", places, headings),
+        chart, Rows(frame, f"What each saves{' per step' if steps > 1 else ''}", places, headings),
         place=None if first is None else places[first],
         look="" if first is None else f"{gain_name(claims[first])} on the critical path",
         meaning=opportunities,
@@ -425,9 +429,7 @@ def _most_critical(results: Results, claim: GainClaim) -> Place | None:
 
 def proposed(claim: GainClaim) -> PredictedChange | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
-    if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
-        return None
-    if claim.is_region or claim.is_at_limit or _is_without_rows(claim.about, has_stacks=claim.has_stacks):
+    if _is_no_code(claim):
         return None
     if claim.what == "straggler":
         (rank,) = claim.ranks
@@ -436,13 +438,23 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
         return None
     if claim.is_loader:
         return PredictedChange(_LOADER, ("--free-dataloader",), gain_in(claim))
-    return PredictedChange(f"half the time of {gain_name(claim)}", ("--scale", f"{claim.target}:0.5"), claim.half)
+    code = claim.code or gain_name(claim)
+    return PredictedChange(f"half the time of {code}", ("--scale", f"{claim.target}:0.5"), claim.half)
+
+
+def _is_no_code(claim: GainClaim) -> bool:
+    """Return whether a claim is of time that no code makes shorter, or that another row of the list is about."""
+    if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
+        return True
+    if claim.is_region or claim.is_at_limit or _is_without_rows(claim.about, has_stacks=claim.has_stacks):
+        return True
+    return claim.code == ""  # transfers, which another row of the list is about
 
 
 def halved_in(claim: GainClaim) -> str:
     """Return the subject of a claim that proposes half the time of it; empty for claims of other changes."""
     is_other = claim.change is None or claim.is_loader or claim.what == "straggler"
-    return "" if is_other else gain_name(claim)
+    return "" if is_other else claim.code or gain_name(claim)
 
 
 def _is_without_rows(name: str, *, has_stacks: bool) -> bool:
@@ -471,7 +483,9 @@ def gaining(results: Results) -> Iterator[FasterCode]:
     if PREDICTS & results.graph.ledger.lacks:
         return
     has_stacks = _has_stacks(results)
-    for row in rows_that_gain(results):
+    rows = list(rows_that_gain(results))
+    code = _code_by_name(results, rows)
+    for row in rows:
         name = str(row["name"])
         if _is_region(results.graph, row) or not row["target"] or is_unknown(results, name):
             continue
@@ -489,11 +503,41 @@ def gaining(results: Results) -> Iterator[FasterCode]:
         if is_loader:
             change = PredictedChange(_LOADER, ("--free-dataloader",), gain)
             yield FasterCode(change, loader_advice(results.bound.batches), is_tuned=False)
-        else:
-            words = _named(row["what"], name)
-            name = f"{words} at the limit of the device" if stays > _HALF else f"half the time of {words}"
-            change = PredictedChange(name, ("--scale", f"{row['target']}:{stays:.4g}"), gain)
+        elif name in code:
+            words = code[name]
+            title = f"{words} at the limit of the device" if stays > _HALF else f"half the time of {words}"
+            change = PredictedChange(title, ("--scale", f"{row['target']}:{stays:.4g}"), gain)
             yield FasterCode(change, "", _is_tuned(results, row), words)
+
+
+def _code_by_name(results: Results, rows: Sequence[Mapping[Any, Any]]) -> dict[str, str]:
+    """Return the words for the code of each row, by its name; no two names have the same words.
+
+    An operator whose time is mostly transfers is no code: the process group names this time, where that is a row.
+    """
+    wholes = [str(row["name"]) for row in rows]
+    has_group = any(row["what"] == "group" for row in rows)
+    words = dict[str, str]()
+    for row, name in zip(rows, wholes, strict=True):
+        is_transfers = row["what"] == "operator" and _is_mostly_transfers(results, str(row["target"]))
+        if is_transfers and has_group:
+            continue
+        within = "transfers in " if is_transfers else ""
+        words[name] = f"{within}{_named(row['what'], name, wholes)}"
+    kept = list(words)
+    apart = distinct(list(words.values()), kept, LETTERS_IN_SHORT)
+    return dict(zip(kept, apart, strict=True))
+
+
+def _is_mostly_transfers(results: Results, target: str) -> bool:
+    """Return whether most time of the critical path in the work of a target is transfers between ranks."""
+    segments = results.path.segments
+    chosen = activities_of(initial(results.graph), criteria(target))[:-1] if target else None
+    if chosen is None:
+        return False
+    length = segments.length * chosen[segments.activity]
+    transfers = length[segments.category == CATEGORIES.index("communication")]
+    return bool(transfers.sum() > MOST * length.sum())
 
 
 def _is_region(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:

@@ -13,7 +13,7 @@ from htagraph.core.arrays import Ints
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import JUDGES, Claim, Finding
 from htagraph.findings.limits import MAX_NAMED
-from htagraph.findings.phrases import and_list, plural, ranks_text, share_text, time_text
+from htagraph.findings.phrases import and_list, plural, ranks_text, share_text, time_text, transfers_words
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part, RankLedger, keeps_counters, lost_between, only_with_device, world_size
@@ -29,11 +29,18 @@ _Why: TypeAlias = Callable[[DependencyGraph, _Ledgers], str]
 _UNKNOWN: Final = {
     Part.DEVICE: "What bounds the job, when its device is idle and what changes gain cannot be said",
     Part.HOST: "What the host does cannot be said",
+    Part.GRAPHS: "Which kernels take that time cannot be said",
     Part.CALLS: "Whether devices wait for the host cannot be said",
-    Part.PEERS: "What bounds the job, and what changes gain, cannot be said",
+    Part.PEERS: (
+        "Communication bounds them; how much of it is waiting, and what changes gain, cannot be said without the others"
+    ),
     Part.THREADS: "What bounds the job, and what changes gain, cannot be said",
     Part.MEANING: "Nothing can be said of hosts and devices",
 }
+_TOLD_BY: Final = {Part.CALLS: Part.HOST, Part.HOST: Part.GRAPHS}
+"""A missing part that is not named beside another missing part."""
+_SETTING: Final = {Part.CALLS: "host", Part.HOST: "operators", Part.GRAPHS: "graphs"}
+"""The setting of a profiler that records a part, see `htagraph.trace.readers.Reader`."""
 _OTHER_PROGRAM: Final = (
     "Open the file with tools of the program that wrote it: recordings of PyTorch and of Nsight Systems are judged."
 )
@@ -54,7 +61,9 @@ class Missing(NamedTuple):
 
     @property
     def brief(self) -> str:
-        """The missing part, and the figures that show the gap."""
+        """The missing part, and the figures that show the gap; of missing ranks, the bound that they leave."""
+        if self.lost == Part.PEERS:
+            return f"Bound by {transfers_words('recorded')}: {self.why}."
         return f"{self._gap}."
 
     @property
@@ -91,11 +100,14 @@ def missing_parts(graph: DependencyGraph) -> list[Missing]:
 
 
 def _lacking(graph: DependencyGraph, lost: Part) -> _Ledgers:
-    """Return the ledgers of the ranks that lack a part; a host without any row is named once, as a missing host."""
+    """Return the ledgers of the ranks that lack a part, but for ranks that lack a part which says as much.
+
+    A host without any row is named once, as a missing host. Operators would not name the kernels of a CUDA graph that
+    was recorded as a whole.
+    """
     lacking = graph.ledger.lacking(lost)
-    if lost != Part.CALLS:
-        return lacking
-    return [rank for rank in lacking if Part.HOST not in rank.lacks]
+    told_by = _TOLD_BY.get(lost)
+    return [rank for rank in lacking if told_by not in rank.lacks]
 
 
 def is_judged(graph: DependencyGraph, needs: frozenset[Part] = JUDGES) -> bool:
@@ -180,10 +192,8 @@ def _advice(graph: DependencyGraph, lost: Part, lacking: _Ledgers) -> str:
         return _all_threads(graph)
     numbers = {rank.rank for rank in lacking}
     traces = [trace for number, trace in graph.traces.items() if number in numbers]
-    if lost == Part.CALLS:
-        return f"Record with {setting_for(traces, 'host')}."
-    if lost == Part.HOST:
-        return f"Record with {setting_for(traces, 'operators')}."
+    if lost in _SETTING:
+        return f"Record with {setting_for(traces, _SETTING[lost])}."
     return _with_devices(traces, lacking)
 
 
@@ -224,6 +234,15 @@ def _without_host(_graph: DependencyGraph, lacking: _Ledgers) -> str:
     calls = sum(rank.launches for rank in lacking)
     launches = f" and {plural(calls, 'launch call')}" if calls else ""
     return f"no operator of the host was recorded, only device work{launches}"
+
+
+def _without_graphs(_graph: DependencyGraph, lacking: _Ledgers) -> str:
+    """Return how many CUDA graphs were recorded as a whole, and how much of the time of devices they are."""
+    graphs = sum(rank.whole_graphs for rank in lacking)
+    graphs_ns = sum(rank.whole_graphs_ns for rank in lacking)
+    device_ns = sum(rank.device_ns for rank in lacking)
+    share = share_text(100 * graphs_ns / device_ns)
+    return f"{plural(graphs, 'run')} of CUDA graphs, {share} of the busy time of devices, were recorded as a whole"
 
 
 def _without_calls(_graph: DependencyGraph, lacking: _Ledgers) -> str:
@@ -356,6 +375,7 @@ def _since(graph: DependencyGraph, lacking: _Ledgers) -> str:
 _WHY: Final[Mapping[Part, _Why]] = {
     Part.DEVICE: _without_device,
     Part.HOST: _without_host,
+    Part.GRAPHS: _without_graphs,
     Part.CALLS: _without_calls,
     Part.PEERS: _without_peers,
     Part.THREADS: _without_threads,

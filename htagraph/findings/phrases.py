@@ -13,6 +13,7 @@ from htagraph.core.errors import time_text
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
+from htagraph.queries.path_segments import HOST_CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from htagraph.queries.straggler import RankStragglers
 
 __all__ = [
-    "CATEGORY_WORDS", "NO_OPERATOR", "Advice", "Suggestion", "and_list", "cause_words", "command_line", "distinct",
+    "CATEGORY_WORDS", "NO_OPERATOR", "THE_HOST", "Advice", "Suggestion", "and_list", "cause_words", "causes_words",
+    "command_line",
+    "distinct",
     "group_words",
     "plural",
     "ranks_text", "share_text", "shares_text", "short_number", "shortened", "size_text", "slower_rank", "spoken",
@@ -33,10 +36,12 @@ CATEGORY_WORDS = {
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
     "gap": "unexplained pauses", "head": "what came before the recording",
     "other_work": "other work of the device (inferred, not recorded)",
-    "outside": "waiting for another process or thread",
+    "outside": "waiting for another process or thread", "allocator": "calls of the allocator",
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 
+THE_HOST = "the host"
+"""What all categories of a host are called together, where some have too little of the path to be named."""
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
 
@@ -98,16 +103,33 @@ def and_list(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def cause_words(cause: str, shares: Mapping[str, float]) -> str:
-    """Return what bounds a job.
+def cause_words(cause: str, shares: Mapping[str, float], *, is_on_cpu: bool = False) -> str:
+    """Return what bounds a job: for the host, the parts that its share is the sum of, or all of it.
 
     Example:
         >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
         ('host code and launch calls', 'unexplained pauses')
+        >>> cause_words("host", {"host": 55.3, "launch": 1.5}), cause_words("host", {"host": 90.0}, is_on_cpu=True)
+        ('the host', 'computation on the CPU')
     """
-    if cause == "host" and shares.get("launch", 0.0) >= MIN_PERCENT:
-        return "host code and launch calls"
-    return CATEGORY_WORDS.get(cause, cause)
+    if cause != "host":
+        return CATEGORY_WORDS.get(cause, cause)
+    if is_on_cpu:
+        return "computation on the CPU"
+    of_host = {category: shares.get(category, 0.0) for category in HOST_CATEGORIES}
+    named = [category for category, share in of_host.items() if share >= MIN_PERCENT] or ["host"]
+    is_all = round(sum(of_host[category] for category in named)) == round(sum(of_host.values()))
+    return and_list([CATEGORY_WORDS[category] for category in named]) if is_all else THE_HOST
+
+
+def causes_words(shares: Mapping[str, float]) -> str:
+    """Return several causes in words, each with its share in percent.
+
+    Example:
+        >>> causes_words({"computation": 38.2, "host code": 37.9})
+        'computation 38 % and host code 38 %'
+    """
+    return and_list([f"{words} {share_text(share)}" for words, share in shares.items()])
 
 
 def transfers_words(absent: str) -> str:

@@ -27,7 +27,7 @@ from htagraph.whatif.interval import telling
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.together import COUNTS_ONCE, Best, Offer, Savings, best_sets, outcome_of, savings_of
+from htagraph.whatif.together import Best, Offer, Savings, best_sets, outcome_of, savings_of
 
 __all__ = ["CURVE", "TABLE", "BestChanges", "offer_of", "offers_of", "plan", "plan_of"]
 
@@ -61,7 +61,7 @@ class BestChanges:
     """The changes that save most together."""
 
     changes: pd.DataFrame
-    """One row per change, in the order in which each adds most to those above it."""
+    """One row per change, in the order of `options`: each adds most to the rows above."""
     curve: pd.DataFrame
     """One row per number of changes, up to the budget."""
     saved_us: float
@@ -86,7 +86,7 @@ class BestChanges:
     outcome: Outcome
     """The prediction with all changes."""
     options: tuple[str, ...]
-    """The options of ``htagraph what-if`` that make all changes, in an order in which they may follow each other."""
+    """The options of ``htagraph what-if`` that make all changes, in the order of `changes`."""
     among_known: int = 0
     """How many of these have a known way; faster code is put beside such changes, never in their place."""
     proposed: tuple[ProposedChange, ...] = ()
@@ -95,6 +95,8 @@ class BestChanges:
     """How many changes the plan may have."""
     meeting: tuple[str, ...] = ()
     """Changes outside of the plan that mostly shorten time which the plan shortens, or exclude a part of it."""
+    leaves_known: bool = False
+    """Whether one of these changes has a known way."""
 
     def __repr__(self) -> str:
         names = " · ".join(self.changes["change"]) or "nothing saves anything"
@@ -118,40 +120,51 @@ class BestChanges:
 
     def sentences(self, inputs: Sequence[str]) -> list[str]:
         """Return what the plan says; `inputs` are the words that choose what is read."""
+        return [self.answer(inputs), *self.caveats(), *self.details()]
+
+    def answer(self, inputs: Sequence[str]) -> str:
+        """Return the time that the changes save together, with the command that predicts it."""
         if not len(self.changes):
-            return ["No change that was compared saves anything.", *self._without_change()]
+            return "No change that was compared saves anything."
         unit = " per step" if self.per_step else ""
         rows = self.changes
         low, high = (time_text(end) if end else "0" for end in self.interval_us)
-        count = plural(len(rows), "change")
         share = share_text(float(self.curve["saved_percent"].iloc[-1]))
         names = "; ".join(
             f"{name}, {time_text(us)}{' more' if at else ''}"
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
-        together, verb = (" together", "save") if len(rows) > 1 else ("", "saves")
         scope = "" if self.per_step else " of the job"
         saved = f"{time_text(self.saved_us)}{unit} ({share}{scope}; 90 %: {low} to {high})"
-        answer = f"{'Apart from start-up, ' * self.without_start_up}{count}{together} {verb} {saved}"
-        lines = [f"{answer}: {names}."]
-        if self.how != "optimal":
-            lines.append(f"Among the {self.among} compared, this is {self.how}.")
-        elif self.among > len(rows):
-            lines.append(self._beyond(count if together else "change", verb))
-        lines += self._meeting()
+        count = f"{plural(len(rows), 'change')} together save" if len(rows) > 1 else "1 change saves"
+        said = f"{'Apart from start-up, ' * self.without_start_up}{count} {saved}: {names}"
+        with_start_up = "; the command counts start-up, too" * self.without_start_up
+        return Suggestion(f"{said}{with_start_up}", command_line("what-if", inputs, *self.options))
+
+    def caveats(self) -> list[str]:
+        """Return how sure the best set is, and the gains that are not known."""
+        count = len(self.changes)
+        least = [f"Among the {self.among} compared, this is {self.how}."] if count and self.how != "optimal" else []
+        meeting = self._meeting() if self.leaves_known else []
+        return [*least, *meeting, *self._without_change(), *(_doubt(self.outcome) if count else [])]
+
+    def details(self) -> list[str]:
+        """Return the changes of the comparison, and how changes bear on each other."""
+        rows = self.changes
+        if not len(rows):
+            return []
+        lines = []
+        if self.how == "optimal" and self.among > len(rows):
+            count, verb = (plural(len(rows), "change"), "save") if len(rows) > 1 else ("change", "saves")
+            lines.append(self._beyond(count, verb))
+        lines += [] if self.leaves_known else self._meeting()
         alone = float(rows["alone_us"].sum())
         if len(rows) > 1 and abs(alone - self.saved_us) >= _APART * self.saved_us:
             reason = "some of them free time that another change hid"
             if alone > self.saved_us:
                 reason = "some of them free the same time"
             lines.append(f"The gains of each change alone add up to {time_text(alone)}: {reason}.")
-        lines += [*self._without_change(), *_doubt(self.outcome)]
-        command = command_line("what-if", inputs, *self.options)
-        if COUNTS_ONCE in self.outcome.state.notes:
-            lines.append(
-                "Several of these shorten the same time. It is shortened once here, and by each of them in the command."
-            )
-        return [*lines, Suggestion(f"To predict it{', with start-up' * self.without_start_up}", command)]
+        return lines
 
     def _beyond(self, count: str, verb: str) -> str:
         """Return that the plan is the best one, among changes with a known way, and then among others."""
@@ -173,7 +186,7 @@ class BestChanges:
         more = [plural(further, "more change")] if further > 0 else []
         names = and_list([*self.meeting[:SHORT_LIST], *more])
         they = "they mostly shorten" if len(self.meeting) > 1 else "it mostly shortens"
-        return [f"Not compared, as {they} the same time once more: {names}."]
+        return [f"Not in the set, as {they} the same time once more: {names}."]
 
     def _without_change(self) -> list[str]:
         """Return what could save time, but is in no plan: changes that add work, and time that nothing describes."""
@@ -250,17 +263,20 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
     known = {row.options for row in proposed if row.is_known}
     first = [number for number, offer in enumerate(savings.changes) if offer.options in known]
     found = best_sets(savings, int(budget), job_ns, first)
-    chosen = [savings.changes[number] for number in sorted(found[-1].changes)] if found else []
+    order = _as_commanded(savings, found[-1].changes) if found else ()
+    chosen = [savings.changes[number] for number in order]
     outcome = outcome_of(graph, chosen)
     saved = found[-1].saved / 1000 if found else 0.0
     ends = interval_us(outcome) if is_whole else saved_us(outcome)[1]
-    changed = _changes(savings, found[-1].changes) if found else TABLE.frame({name: [] for name in TABLE.types})
+    changed = _changes(savings, order) if found else TABLE.frame({name: [] for name in TABLE.types})
     low = min(per_step(ends[0], steps), saved) - _unsure_us(proposed, changed)
     high = max(per_step(ends[1], steps), saved)
     has_start_up = bool(results.first_calls) and steps < 2
     alone = {row.change.name: row.gain.per_step_us for row in proposed if row.change and row.gain}
     unknown_us = _unknown_us(results, chosen, outcome, is_whole=is_whole)
     chosen_options = {offer.options for offer in chosen}
+    meeting = _meeting(savings, found[-1].changes) if found else ()
+    ways = {offer_of(row).name for row in proposed if row.is_known}
     return BestChanges(
         changes=changed,
         curve=_curve(savings, found, job_ns),
@@ -278,8 +294,15 @@ def plan_of(results: Results, budget: int = 3) -> BestChanges:
         among_known=len(first),
         proposed=tuple(row for row in proposed if row.options in chosen_options),
         budget=int(budget),
-        meeting=_meeting(savings, found[-1].changes) if found else (),
+        meeting=meeting,
+        leaves_known=bool(ways.intersection(meeting)),
     )
+
+
+def _as_commanded(savings: Savings, which: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a set in the order in which a command makes its changes: changes that replace work come first."""
+    first = tuple(number for number in which if number < savings.in_place)
+    return (*first, *(number for number in which if number not in first))
 
 
 def _unknown_us(results: Results, chosen: Sequence[Offer], planned: Outcome, *, is_whole: bool) -> float:

@@ -20,6 +20,7 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import CATEGORIES, ActivityKind
+from htagraph.core.naming import MEMORY_OF_DEVICE
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -73,6 +74,7 @@ FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
     "data_loading": (free_dataloader, "--free-dataloader"),
     "outside": (free_outside, "--free-outside"),
     "other_work": (exclusive_device, "--exclusive-device"),
+    "allocator": (partial(scale, factor=0.0, regex=MEMORY_OF_DEVICE), f"--scale regex={MEMORY_OF_DEVICE}:0"),
 }
 """Cause of a bound → the change by which it takes no time, and the change as an option of ``htagraph what-if``."""
 
@@ -145,12 +147,13 @@ class Results:
         """The segments that conclusions are about: the usual path without other steps, start-up and the head."""
         if self.warm_path is not self.usual_path:  # the replay left out start-up, and what waited for it
             return self.warm_path.segments
-        parts, spans = self.usual_path.segments, self.graph.step_spans
+        parts = self.usual_path.segments
+        spans = self.graph.step_spans
         before = self.graph.time[spans.end[np.isin(spans.step + 1, self.usual[:1])]]  # then devices did what was queued
-        other = np.isin(self.graph.activities.step[parts.place], [-1, *self.usual], invert=True) & bool(self.usual)
+        elsewhere = np.isin(self.graph.activities.step[parts.place], [-1, *self.usual], invert=True) & bool(self.usual)
         started = np.isin(owners_in_start_up(self.graph, parts), list(self.first_calls))
         is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
-        chosen = ~(started | is_head | other) & (parts.start + parts.length > before.max(initial=0))
+        chosen = ~(started | is_head | elsewhere) & (parts.start + parts.length > before.max(initial=0))
         return parts.only(chosen) if chosen.any() else parts
 
     @cached_property
@@ -162,25 +165,23 @@ class Results:
 
     @cached_property
     def bound(self) -> Bound:
-        """What bounds the window of the path: of the whole job, the cause without which the job would be shortest.
+        """The bound of the window of the path: the cause with the largest share of the path, as its tables show it.
 
-        Shares of a path decide for a part of the job, and where no cause can be taken away: a path that is nearly as
-        long may be spent on something else.
+        A host that is nearly as slow bounds no job whose devices compute nearly all the time: the largest other cause
+        does, and none where that is little, as the path then passes by what devices do.
         """
-        bound, free = bound_of(self.warm_path, self.parts), dict(self.free)
-        if "host" in free:  # no two causes gain more than all: operators of a loader without workers are the loader's
-            of_waits = max(free.get("data_loading", 0), free.get("outside", 0))
-            free["host"] = min(free["host"], self.makespan_ns - of_waits)
-        likely = [cause for cause in sorted(free, key=lambda each: -free[each]) if cause != "host" or not self.computes]
-        equal = [cause for cause in likely if free[cause] >= (1 - MIN_SHARE) * free[likely[0]]]
-        best = max(equal, key=lambda cause: bound.causes.get(cause, 0.0), default="")  # of equal gains, the larger part
-        if self.computes and bound.causes.get(best, 0.0) < 100 * LARGE_SHARE:
-            return bound._replace(cause="")  # the path passes by what devices do, as where streams share one
-        return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
+        bound = bound_of(self.warm_path, self.parts)
+        if bound.cause != "host" or not self.computes or not self.is_whole:
+            return bound
+        shares = {cause: share for cause, share in bound.causes.items() if cause not in ("host", "head")}
+        cause = next(iter(shares), "")
+        if shares.get(cause, 0.0) < 100 * LARGE_SHARE:
+            return bound._replace(cause="", leaders=())
+        return bound._replace(cause=cause, leaders=(cause,))
 
     @cached_property
     def computes(self) -> bool:
-        """Whether devices work nearly all the time, so that a host which is nearly as slow is not what bounds."""
+        """Whether devices work nearly all the time, so that a host which is nearly as slow bounds nothing."""
         parts = ["computation_us", "exposed_memory_us", "other_us"]  # the last frames work that was not recorded
         works = self.busy.loc[self.busy["executor"] != "host", parts].sum(axis=1)
         return len(works) > 0 and works.mean() >= LIMITS.nearly_all * window_us(self.graph)

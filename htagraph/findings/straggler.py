@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import PredictedChange, gain_of
 from htagraph.findings.finding import MEASURES, Claim, Finding, in_short
@@ -15,13 +16,14 @@ from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
 from htagraph.queries.blame import Cause
 from htagraph.queries.interruptions import interrupted_beyond_us
+from htagraph.queries.silent_pause import SilentPause, silent_pause
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["STRAGGLER", "StragglerClaim"]
 
-LateFor: TypeAlias = Literal[Cause, "alone", "interrupted"]
-"""Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, work that other ranks do not do, or host code that
-something else stops for longer than that of other ranks."""
+LateFor: TypeAlias = Literal[Cause, "alone", "interrupted", "pauses"]
+"""Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, work that other ranks do not do, host code that
+something else stops for longer than that of other ranks, or a pause of its own in which nothing was recorded."""
 
 _CAUSES: dict[LateFor, tuple[str, str]] = {
     "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
@@ -39,6 +41,7 @@ _CAUSES: dict[LateFor, tuple[str, str]] = {
     "none": ("its own work looks like theirs", ""),
     "alone": ("it does more work than any other rank", ""),
     "interrupted": ("other work takes its cores, and interrupts its host code", ""),
+    "pauses": ("its host pauses", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and properties to compare."""
 
@@ -61,6 +64,10 @@ class StragglerClaim(Claim):
     """The activity that explains most of that part; empty for none."""
     within: tuple[str, ...] = ()
     """The options of the change by which work of this kind takes no time on any rank; empty for no such change."""
+    pause: SilentPause | None = None
+    """The pause in each step that makes the rank late; None where the cause is another one."""
+    has_stacks: bool = False
+    """Whether Python functions were recorded."""
 
 
 def _when(results: Results) -> list[StragglerClaim]:
@@ -72,11 +79,17 @@ def _when(results: Results) -> list[StragglerClaim]:
     row = ranks[is_straggler].iloc[0]
     charged: Cause = row["cause"]
     cause: LateFor = charged
-    excess_us = row["slow_excess_us"] * row["slow_steps"]
+    step_excess_us = float(row["slow_excess_us"])
+    excess_us = step_excess_us * row["slow_steps"]
     if charged == "host" and slow.alone[1] > MOST * excess_us:
         cause = "alone"
     elif charged == "host" and interrupted_beyond_us(results.graph, slow.straggler) > MOST * excess_us:
         cause = "interrupted"
+    pause = None
+    if cause == "host":
+        pause = silent_pause(results.graph, slow.straggler)
+    if pause and pause.excess_us > MOST * step_excess_us:
+        cause = "pauses"
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(charged)
     gain = gain_of(outcome, results.makespan_ns, results.steps)
@@ -85,6 +98,11 @@ def _when(results: Results) -> list[StragglerClaim]:
     change = (
         PredictedChange(f"rank {about} as fast as its peers", ("--fix-straggler", "auto"), gain) if is_known else None
     )
+    kinds = results.graph.activities.kind
+    is_python = kinds == ActivityKind.PYTHON
+    cause_name = str(row["cause_name"])
+    if cause in ("interrupted", "pauses"):
+        cause_name = ""
     claim = StragglerClaim(
         "straggler",
         about,
@@ -96,8 +114,10 @@ def _when(results: Results) -> list[StragglerClaim]:
         ranks=(slow.straggler,),
         total_us=slow.total_wait_us,
         cause=cause,
-        cause_name="" if cause == "interrupted" else str(row["cause_name"]),
+        cause_name=cause_name,
         within=tuple(FREE[free][1].split()) if free else (),
+        pause=pause if cause == "pauses" else None,
+        has_stacks=bool(is_python.any()),
     )
     return [claim]
 
@@ -114,12 +134,38 @@ def _words(claim: StragglerClaim) -> str:
 
 def _why(claim: StragglerClaim) -> str:
     """Return why the other ranks wait for this one."""
+    if claim.pause:
+        return f"Nothing is recorded in the pause: a sleep, a lock, input or output?{_to_record(claim)}"
     reason = _CAUSES[claim.cause][0] if claim.cause in _CAUSES else claim.cause
     activity = f", mainly {in_short(claim.cause_name)}" if claim.cause_name else ""
     return f"The others wait for rank {claim.about}: {reason}{activity}."
 
 
+def _to_record(claim: StragglerClaim) -> str:
+    """Return the setting that shows what a pause is; empty where Python functions were recorded."""
+    if claim.has_stacks:
+        return ""
+    setting = claim.recorder.setting("modules")
+    if not setting:
+        return ""
+    return f" Record that rank with {setting}."
+
+
+def _pause_words(claim: StragglerClaim, pause: SilentPause) -> str:
+    """Return how long the rank pauses at one place of a step, beside its peers."""
+    place = ""
+    if pause.region:
+        place = f" in {in_short(pause.region)}"
+    of_peers = "no time"
+    if pause.peers_us:
+        of_peers = f"{time_text(pause.peers_us)} at most"
+    usual = time_text(pause.usual_us)
+    return f"rank {claim.about} pauses {usual} per step{place} (its peers: {of_peers})"
+
+
 def _advice(claim: StragglerClaim) -> str:
+    if claim.pause:
+        return f"Find out why {_pause_words(claim, claim.pause)}."
     if claim.cause == "alone":
         more = f"{in_short(claim.cause_name) or 'this work'} more often than others"
         return f"Ask why rank {claim.about} does {more}: share it among the ranks, or take it out of the steps."

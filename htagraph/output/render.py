@@ -60,17 +60,23 @@ class _Page(NamedTuple):
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return the report of a command as text in one of `FORMATS`.
 
-    Its first sentence, the answer, stands above the tables; all further sentences stand below.
+    The first sentence, the answer, stands above the tables, and the second if it has a heading; all further
+    sentences stand below.
     """
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
-    page = _answered(brief, report.wording, [*report.sentences, *spoken(report.more)])
+    sentences = [sentence for sentence in report.sentences if sentence not in report.details]
+    page = _answered(brief, report.wording, [*sentences, *spoken(report.more)], report.second)
     return _rendered(report, page, form, width, color=color)
 
 
-def _answered(frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str]) -> _Page:
-    """Return the page of tables and sentences: the first sentence is the answer."""
-    return _Page(frames, wording, last=("Conclusion", sentences[1:]), glance=sentences[:1])
+def _answered(
+    frames: Mapping[str, pd.DataFrame], wording: Wording, sentences: Sequence[str], second: str = ""
+) -> _Page:
+    """Return the page of tables and sentences: the first sentence is the answer; the second may have a heading."""
+    lead = 2 if second else 1
+    above = (second, sentences[1:lead])
+    return _Page(frames, wording, first=above, last=("Conclusion", sentences[lead:]), glance=sentences[:1])
 
 
 def render_summary(
@@ -110,8 +116,10 @@ def _summary_wording(summary: Summary, *, full: bool) -> Wording:
     return replace(wording, titles={**wording.titles, **opportunity_titles(summary.graph)})
 
 
-def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:
-    """Return a validation report as text in one of `FORMATS`."""
+def render_validation(
+    validation: Validation, form: str, *, width: int = 120, color: bool = False, inputs: Sequence[str] = ()
+) -> str:
+    """Return a validation report as text in one of `FORMATS`; `inputs` are the words that choose the files."""
     from htagraph.findings.verbs.files import validation_sentences  # of this one command
 
     frames = frames_of(validation)
@@ -120,7 +128,8 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     shown_issues = issues[(issues["rank"] >= 0) | is_first_of_kind]  # by rank: see `abridged`
     shown_issues.attrs = {"rows": len(issues)}
     frames["issues"] = shown_issues
-    sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
+    skipped = int((validation.files["what"] == "file_skipped").sum())
+    sentences = validation_sentences(len(validation.files), skipped, validation.support, inputs)
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _answered(shown, wording_of("validate"), sentences)
     return _rendered(validation, page, form, width, color=color)

@@ -128,6 +128,10 @@ class Report:
     """The tables that a reader wants to see, where these are not all."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles that are not those which the command declares, by the name of the table."""
+    details: frozenset[str] = frozenset()
+    """Sentences that readers are not shown; programs see all."""
+    second: str = ""
+    """The heading of the second sentence, which then stands above the tables; empty where it stands below."""
     more: str = ""
     """What shows readers the tables that are not in `brief`; no result, so that programs do not see it."""
     plot: Callable[[], Figure] | None = None
@@ -161,14 +165,18 @@ def report_on(
     contents = CONTENTS.get(command, Contents())
     needed = contents.rests_on | rests_on
     missing = missing_parts(graph) if needed else []
-    notes = [f"{gap.sentence} {gap.advice}" for gap in missing]
+    is_on_job = bool(contents.concludes) or Part.CALLS in needed
+    told = [gap for gap in missing if is_on_job or gap.lost != Part.PEERS]  # times of one rank need no other rank
+    notes = [f"{gap.sentence} {gap.advice}" for gap in told]
     if any(gap.lost in needed for gap in missing):
         tables, others = _withheld(contents, tables, others)
         said = notes
     else:
+        if not contents.concludes:  # what predicts depends on the notes; all else says them at their place
+            notes = [note for note in notes if note not in sentences]
         answer = [sentence for sentence in sentences[:1] if sentence not in notes]
         others_said = [sentence for sentence in sentences[1:] if sentence not in notes]
-        begin = [*notes, *answer] if contents.concludes else [*answer, *notes]  # what predicts depends on the notes
+        begin = [*notes, *answer] if contents.concludes else [*answer, *notes]
         has_times = any(len(table) for table in tables.values())
         said = [*begin, *others_said, *start_up_note(graph, command, has_times=has_times)]
     said += cut_note(graph) if Part.DEVICE in needed else []

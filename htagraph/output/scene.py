@@ -24,14 +24,14 @@ __all__ = [
 COLORS = {
     "blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "vermillion": "#D55E00", "sky": "#56B4E9",
     "purple": "#CC79A7", "yellow": "#F0E442", "brown": "#8C6D31", "grey": "#999999", "light": "#C4C4C4",
-    "dark": "#4D4D4D", "wine": "#882255",
+    "dark": "#4D4D4D", "wine": "#882255", "teal": "#44AA99",
 }  # fmt: skip
-"""Okabe and Ito's colours, which readers of all kinds of colour vision tell apart; a brown, a wine red, greys."""
+"""Okabe and Ito's colours, which readers of all kinds of colour vision tell apart; brown, wine red, teal, greys."""
 KIND_COLORS: Mapping[str, str] = {
     "computation": COLORS["blue"], "communication": COLORS["vermillion"], "memory": COLORS["purple"],
     "host": COLORS["orange"], "launch": COLORS["yellow"], "sync": COLORS["green"], "waiting": COLORS["sky"],
     "data_loading": COLORS["brown"], "gap": COLORS["grey"], "head": COLORS["light"], "idle": COLORS["light"],
-    "other_work": COLORS["dark"], "outside": COLORS["wine"],
+    "other_work": COLORS["dark"], "outside": COLORS["wine"], "allocator": COLORS["teal"],
     "op": COLORS["orange"], "host_communication": COLORS["vermillion"], "device_other": COLORS["sky"],
     "module": COLORS["sky"], "annotation": COLORS["green"], "step": COLORS["brown"], "": COLORS["grey"],
 }  # fmt: skip

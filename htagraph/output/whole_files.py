@@ -169,8 +169,9 @@ def _umask() -> int:
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>:root{{color-scheme:light dark}}body{{margin:8px;font-family:sans-serif}}</style></head>
-<body>{figure}</body>
+<style>:root{{color-scheme:light dark}}body{{margin:8px;font-family:sans-serif}}
+.figure{{height:calc(100vh - 16px);min-height:{least}px}}.figure>div{{height:100%}}</style></head>
+<body><div class="figure">{figure}</div></body>
 </html>
 """
 
@@ -178,7 +179,7 @@ _PAGE = """<!DOCTYPE html>
 def write_figure(figure: Figure, path: str | Path, *, width: int = 1000) -> Path:
     """Write a figure to a file, whole or not at all, and return its path.
 
-    ``.html`` is one page with all that it needs, as wide as its window; ``.png`` and ``.svg`` are pictures of a width
+    ``.html`` is one page with all that it needs, as large as its window; ``.png`` and ``.svg`` are pictures of a width
     in pixels, for which ``htagraph[image]`` and Chrome or Chromium are needed.
 
     Raises:
@@ -190,8 +191,11 @@ def write_figure(figure: Figure, path: str | Path, *, width: int = 1000) -> Path
     if suffix == ".html":
         title = html.unescape(re.sub(r"<span.*|<[^>]*>", " ", figure.layout.title.text or "htagraph"))
         config = {"displaylogo": False, "responsive": True}
-        whole = figure.to_html(include_plotlyjs=True, full_html=False, config=config)
-        data = _PAGE.format(title=html.escape(" ".join(title.split())), figure=whole).encode("utf-8", "replace")
+        least = figure.layout.height or 0  # rows are no narrower than drawn; on a larger page they are wider
+        page = type(figure)(figure).update_layout(height=None, autosize=True)
+        whole = page.to_html(include_plotlyjs=True, full_html=False, config=config, default_height="100%")
+        text = _PAGE.format(title=html.escape(" ".join(title.split())), figure=whole, least=least)
+        data = text.encode("utf-8", "replace")
     else:
         data = _picture(figure, suffix[1:], width)
     write_whole(target, data)

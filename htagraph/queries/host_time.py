@@ -38,12 +38,12 @@ from htagraph.queries.path_segments import Segments
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "LateReason", "blocked_by_copies", "calls_that_wait", "device_waits",
-    "each_activity", "has_long_pauses", "host_pauses", "late_reason", "longest_blocking", "steps_of_pause",
-    "while_loading",
+    "LATE_REASONS", "MANY", "MOST_LATE", "Blocking", "LateLaunches", "LateReason", "blocked_by_copies",
+    "calls_that_wait", "device_waits", "each_activity", "has_long_pauses", "host_pauses", "late_launches",
+    "late_reason", "longest_blocking", "steps_of_pause", "while_loading",
 ]  # fmt: skip
 
-_CATEGORIES = ("host", "launch", "sync")
+_CATEGORIES = ("host", "launch", "sync", "allocator")
 _KEYS = ["what", "inside", "before", "rank"]
 PAUSES = Table(
     "What the host did on the critical path",
@@ -171,6 +171,43 @@ def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) ->
     if waits.number < MANY:
         return "few"
     return "pauses" if waits.long_share > MOST else "launches"
+
+
+class LateLaunches(NamedTuple):
+    """The waits of a rank's device for late launches."""
+
+    late: int
+    """Pieces of work that the device waited for, idle."""
+    launched: int
+    """Pieces of work that the host launched."""
+    long: int
+    """Waits too long for dispatch and launching."""
+
+    @property
+    def are_most(self) -> bool:
+        """Whether nearly each launch is late; else the device ran dry at some places only."""
+        return self.late > MOST_LATE * self.launched
+
+
+MOST_LATE = 2 / 3
+"""The share of launches from which each is said to be late. Chosen: two of three; of fewer, the places where the device
+ran dry say more than the number of launches. It cannot be doubled."""
+
+
+def late_launches(graph: DependencyGraph, rank: int) -> LateLaunches:
+    """Return how many launches of a rank came late, after its device had run out of work.
+
+    Example:
+        >>> import htagraph as hg
+        >>> late_launches(hg.load("data/demo"), 0).are_most
+        False
+    """
+    acts = graph.activities
+    is_launched = acts.on_device & (acts.cause >= 0) & (acts.rank == rank)
+    pauses = graph.device_pauses
+    of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
+    length = pauses.length[of_rank & (pauses.causes() == CAUSES.index("host_wait"))]
+    return LateLaunches(len(length), int(np.count_nonzero(is_launched)), int(np.count_nonzero(length >= LONG_NS)))
 
 
 def while_loading(graph: DependencyGraph, rank: int, outside: Intervals = NO_TIME) -> Intervals:

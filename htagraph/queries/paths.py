@@ -133,6 +133,7 @@ class CriticalPath:
           collectives on host threads, only the transfer after the last rank had arrived.
         - ``host``: own time of operators, Python and other runtime calls (event records and stream waits too), and host
           code that the trace does not show.
+        - ``allocator``: own time of calls that get, map or free memory of a device, or pinned memory.
         - ``launch``: own time of calls that launch; launch latency.
         - ``sync``: the return of a blocking call, after the end of the work that the call waits for.
         - ``waiting``: the shortest pause that a stream, an event, a full queue or another thread causes; a user's lag.

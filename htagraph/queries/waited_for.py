@@ -58,6 +58,7 @@ _OF_CATEGORY: Final = {
     "head": EARLIER,
     "other_work": OTHER,
     "outside": OUTSIDE,
+    "allocator": HOST,
 }
 """Reasons on the rank of the device, by the category of a segment."""
 _KEYS: Final = ["rank", "device", "waited_for", "what", "inside", "before"]

@@ -154,7 +154,7 @@ class State:
 
     def as_ceiling(self, change: str) -> State:
         """Return the state whose gain is the most that a change can save, with a note that says so."""
-        note = f"{change} saves at most this: work that no longer waits may take longer than recorded"
+        note = "at most so much is saved: work that no longer waits may take longer than recorded"
         return replace(self, ceilings=(*self.ceilings, change)).with_note(note)
 
 

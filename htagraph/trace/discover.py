@@ -7,7 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -253,9 +253,25 @@ def _expand(text: str) -> list[Path]:
         raise _not_regular(path)
     matches = [Path(match) for match in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - absolute patterns too
     if not matches:
-        msg = f"{text}: no such file, folder or match"
+        msg = f"{text}: no such file, folder or match{_beside(path)}"
         raise TraceError(msg)
     return [file for file in matches if _may_be_read(file)]  # a glob may match folders too
+
+
+def _beside(path: Path) -> str:
+    """Return the end of an error about a missing path: a path of nearly the same name, or the folder."""
+    folder = next((above for above in path.parents if above.is_dir()), None)
+    steps = path.relative_to(folder).parts if folder is not None else ()
+    if folder is None or not steps or glob.has_magic(str(path)):
+        return ""
+    with suppress(OSError):
+        import difflib  # which few messages need
+
+        beside = {entry.name: str(entry) for entry in folder.iterdir() if not entry.name.startswith(".")}
+        alike = difflib.get_close_matches(steps[0], beside, n=1)
+        if alike:
+            return f"; did you mean {beside[alike[0]]}?"
+    return f"; the folder {folder} is there" if len(steps) > 1 else ""
 
 
 def _expand_url(path: RemotePath) -> list[RemotePath]:
@@ -333,7 +349,8 @@ def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:
     listed = few_of([file.path.name for file in unknown])
     msg = (
         f"{_folder(files)}: no rank in {listed} (neither distributedInfo nor the file's name has one): these may be "
-        "several runs; pass one file at a time, or give the rank of each: load({0: 'a.json', 1: 'b.json'})"
+        f"several jobs; give one file, such as {unknown[0].path}; of one job, put rank0, rank1, … into names of "
+        "files (in Python, load takes the rank of each)"
     )
     raise RankError(msg)
 

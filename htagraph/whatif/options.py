@@ -411,8 +411,9 @@ def _unreadable(part: str, given: dict[str, Any]) -> str:
     if part in given:
         return f": {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in KEYS)
-    nearest = nearest_words(part, KEYS) or f"; an operator of this name is op={part}" * ("=" not in part)
-    return f": {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
+    name = f"; did you mean op={part}, an operator, or name={part}, a kernel?" if part and "=" not in part else ""
+    meant = nearest_words(part, KEYS) or name or "."
+    return f": {part!r} is no criterion{meant} Choose from {keys}, and quote values that hold a comma and ="
 
 
 def _value(text: str, at: int) -> tuple[str, int]:

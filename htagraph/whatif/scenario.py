@@ -15,7 +15,7 @@ from htagraph.core.errors import SelectionError, check_type, shown
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.asked import MEANINGS
+from htagraph.whatif.asked import meaning_of
 from htagraph.whatif.links import assumed
 from htagraph.whatif.options import Changes
 from htagraph.whatif.outcome import Outcome
@@ -103,7 +103,7 @@ class Scenario(Changes):
 
     def _after(self, change: str, state: State, options: dict[str, Any]) -> Scenario:
         given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)
-        means = f": {MEANINGS[change].format(**options)}" if change in MEANINGS else ""
+        means = f": {meaning_of(change, options)}" if change == "scale_network" else ""  # else taken for the opposite
         return Scenario(self.graph, state, (*self.changes, f"{change}({given}){means}"))
 
 

@@ -68,6 +68,8 @@ class Savings(NamedTuple):
     """What a set saves at most, ns: known without its time, infinite if nothing is known."""
     apart: frozenset[tuple[int, int]]
     """Pairs of changes that both put work in the place of other work, or that leave nothing of each other's time."""
+    in_place: int = 0
+    """How many of the first changes put work in the place of other work: these come first in a set."""
 
     def may_be(self, which: tuple[int, ...]) -> bool:
         """Return whether a set has no two changes that cannot be combined."""
@@ -157,7 +159,7 @@ def savings_of(
 
     apart = set(combinations(range(count), 2))  # their order would matter
     apart |= {(number, excluded + count) for number, lasts in enumerate(lengths) for excluded in lasts.excluded}
-    return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart))
+    return Savings(tuple(kept), tuple(left_out), of, bound, frozenset(apart), count)
 
 
 class _Parted(NamedTuple):

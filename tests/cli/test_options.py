@@ -10,7 +10,7 @@ import pytest
 import typer
 
 import htagraph as hg
-from htagraph.cli.options import _warn, chosen, window
+from htagraph.cli.options import _noted, _verb, chosen, window
 from htagraph.cli.options import given as words_of
 from htagraph.cli.writing import refuse_input, width_of
 from htagraph.core.errors import Issue
@@ -73,16 +73,22 @@ def test_a_command_reads_a_window_without_python_functions_and_suggests_the_same
     assert f"{DEMO} --time 1ms..9ms --no-python" in told
 
 
-def test_warnings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_warning_is_one_line_in_words_with_the_command_that_says_all() -> None:
     cut = [Issue(f"rank-{rank}.json", "truncated", "the file ends early", 1, rank) for rank in range(3)]
     harmless = Issue("a.json", "no_window_end", "harmless", 1)
-    _warn([*cut, harmless])
-    _warn([*cut, Issue("a.json", "header_damaged", "read in part", 1), harmless])
-    _warn([harmless])
-    assert capsys.readouterr().err.splitlines() == [
-        "htagraph: warning: rank-0.json: the file ends early (3 in all)",
-        "htagraph: warning: rank-0.json: truncated (3), a.json: header_damaged (1); htagraph validate explains them",
-    ]
+    assert _noted([*cut, harmless], ["x"]) == ("rank-0.json: the file ends early (3 in all): htagraph validate x")
+    assert _noted([*cut, Issue("a.json", "header_damaged", "read in part", 1), harmless], ["x"]) == (
+        "rank-0.json: the file ends early (3 in all), and 1 further remark: htagraph validate x"
+    )
+    assert not _noted([harmless], ["x"])
+
+
+def test_what_waits_for_what_is_no_warning_of_verbs_whose_answers_are_of_recorded_times() -> None:
+    late = Issue("a.json", "recording_begins_late", "it begins late", 1)
+    for verb, is_told in (("kernels", False), ("critical-path", True)):
+        before = _verb.set(verb)
+        assert bool(_noted([late], ["x"])) == is_told
+        _verb.reset(before)
 
 
 def test_the_help_names_the_extra_that_pictures_need(run: Any) -> None:

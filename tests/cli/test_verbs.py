@@ -16,6 +16,8 @@ from htagraph.cli import main as cli
 from htagraph.cli.verbs import FORMER, QUESTIONS, VERBS, Verbs
 from tests.reach import DATA
 
+DEMO = str(DATA / "demo")
+
 GROUP: Any = typer.main.get_command(cli.app)
 
 
@@ -110,3 +112,23 @@ def test_workers_may_read_the_ranks(verb: str, run: Any) -> None:
     ran = run(verb, DATA / "demo", "--scheduler", "nobody")
     assert ran.code == 2
     assert "--scheduler" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["kernels", "x", "--by", "operater"], "did you mean 'operator'?"),
+        (["kernels", "x", "--format", "cvs"], "did you mean 'csv'?"),
+        (["event", "x"], "htagraph mcp answers it"),
+        (["plot", DEMO], f"htagraph plot idle_breakdown {DEMO} -o idle_breakdown.html"),
+        (["plot", "idle_breakdown", "x"], "htagraph plot idle_breakdown x -o idle_breakdown.html"),
+        (["what-if", "x", "--scale", "aten::mm:0.5"], "did you mean op=aten::mm"),
+        (["summary", DEMO[:-1]], f"did you mean {DEMO}?"),
+    ],
+)
+def test_an_error_says_the_word_or_the_command_that_was_meant(words: list[str], said: str, run: Any) -> None:
+    ran = run(*words)
+    assert ran.code in (1, 2)
+    told = "".join(ran.err.replace("│", " ").split())  # lines break anywhere
+    assert "".join(said.split()) in told
+    assert "Valueerror" not in told

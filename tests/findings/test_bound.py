@@ -80,14 +80,22 @@ def test_in_short_other_categories_stand_behind_it() -> None:
     )
 
 
-def test_host_code_and_launch_calls_are_one_cause() -> None:
-    sentence = BOUND.whole(bound("host", 100.0, shares={"computation": 42.0, "host": 38.0, "launch": 20.0}))
-    assert sentence == "Bound by host code and launch calls: 100 % of the critical path; then computation 42 %."
-    alone = BOUND.whole(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
-    assert alone == "Bound by host code: 99 % of the critical path."
-    shares = {"data_loading": 52.0, "host": 48.0}  # of which no gains are known
-    named = BOUND.whole(bound("host", 48.0, shares=shares, largest=", 20 % in aten::mm"))
-    assert named == "Bound by host code: 48 % of the critical path, 20 % in aten::mm; then the data loader 52 %."
+def test_a_host_that_computes_is_no_host_code() -> None:
+    events = [op("aten::mm", 0, 60), op("aten::add", 60, 30), op("my::loop", 90, 10)]
+    (claim,) = BOUND.when(Results(load(events)))
+    assert isinstance(claim, BoundClaim)
+    assert BOUND.why(claim) == "Bound by computation on the CPU: 100 % of the critical path, 60 % in aten::mm."
+    (listed,) = BOUND.when(Results(load([*events, launch(100, 5, 1), kernel("gemm", 110, 1, 1)])))
+    assert "computation on the CPU" not in BOUND.why(listed)
+
+
+def test_calls_of_the_allocator_are_a_part_of_their_own() -> None:
+    events = [op("aten::empty", 0, 100), runtime("cudaMalloc", 10, 80), launch(100, 5, 1), kernel("gemm", 110, 10, 1)]
+    (claim,) = BOUND.when(Results(load(events)))
+    assert claim.about == "allocator"
+    assert BOUND.why(claim).startswith("Bound by calls of the allocator: 67 % of the critical path")
+    assert claim.gain is not None
+    assert claim.gain.value_us == 80.0
 
 
 def test_a_recording_that_begins_late_is_named_by_its_rank() -> None:

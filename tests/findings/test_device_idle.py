@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -11,6 +13,7 @@ from htagraph.findings.finding import NO_CHART, claims_that_are
 from htagraph.findings.results import Results
 from htagraph.graph.measures.pauses import IdleCause
 from htagraph.graph.measures.waits import waiting_devices
+from htagraph.queries.host_time import LateLaunches
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
@@ -136,3 +139,31 @@ def test_idle_time_begins_with_the_steps_and_ends_with_them(name: str, words: st
     claims = DEVICE_IDLE.when(Results(load([*events, kernel(COMPUTE, 210, 100, 2)])))
     assert words in " ".join(DEVICE_IDLE.short(claim) for claim in claims)
     assert [round(claim.figure) for claim in claims] == [80 if words else 34]
+
+
+def test_of_launches_that_are_late_at_some_places_the_places_are_named() -> None:
+    late = LateLaunches(86, 798, 0)
+    claim = replace(idle("host_wait", "some"), late=late, late_places=("quantize", "permute"))
+    assert "which launches 86 of 798 pieces of work too late, mostly in quantize and permute" in DEVICE_IDLE.short(
+        claim
+    )
+    assert "launches some pieces of work too late, mostly in quantize and permute." in DEVICE_IDLE.why(claim)
+    assert "each" not in DEVICE_IDLE.whole(claim)
+
+
+def test_one_long_pause_is_not_a_few() -> None:
+    claim = replace(idle("host_wait", "pauses"), late=LateLaunches(3, 4, 1))
+    assert ": one long pause of the host, not many launches" in DEVICE_IDLE.why(claim)
+
+
+def test_launches_are_late_at_some_places_where_most_work_was_queued() -> None:
+    events: list[Json] = []
+    for number in range(40):  # of six kernels, the first finds its device idle
+        at = 1000 * number
+        calls = [launch(at + 300 + 10 * each, 5, 6 * number + each + 1) for each in range(6)]
+        works = [kernel(COMPUTE, at + 320 + 100 * each, 100, 6 * number + each + 1) for each in range(6)]
+        events += [op("my::prepare", at, 299), *calls, *works]
+    (claim,) = claims_that_are(DeviceIdleClaim, DEVICE_IDLE.when(Results(load(events))))
+    assert claim.host == "some"
+    assert claim.late is not None
+    assert (claim.late.late, claim.late.launched) == (39, 240)

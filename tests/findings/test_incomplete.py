@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import htagraph as hg
-from htagraph.findings.changes import ranked
+from htagraph.findings.changes import changes_of, ranked
 from htagraph.findings.incomplete import INCOMPLETE, missing_parts
 from htagraph.findings.results import Results
 from htagraph.graph.measures.ledger import Part
-from tests.strategies import Json, launch, load, op, runtime
+from htagraph.output.reports.device_time import kernels_report
+from htagraph.output.reports.patterns import patterns_report
+from htagraph.output.reports.ranks import critical_path_report
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
+from tests.trace.nsys.made import CALLS, GRAPHS, SESSION, Strings, call, export
+from tests.trace.nsys.made import kernel as exported
 
 
 def _without_kernels() -> list[Json]:
@@ -49,3 +57,48 @@ def test_a_host_that_hardly_waits_says_nothing_of_the_limit() -> None:
     events = [event for event in _without_kernels() if event["name"] != "cudaDeviceSynchronize"]
     (missing,) = missing_parts(load(events))
     assert missing.why == "30 of 30 launch calls have no kernel or copy in the file"
+
+
+def _whole_graphs(tmp_path: Path) -> hg.DependencyGraph:
+    """Return a job of Nsight Systems that replays CUDA graphs, each recorded as a whole."""
+    strings = Strings()
+    name = strings("cudaGraphLaunch")
+    rows = [{**exported(1000 * n + 20, 1000 * n + 990, 0, n + 1), "graphId": 4, "graphExecId": 5} for n in range(10)]
+    calls = [call(1000 * n, 1000 * n + 10, name, n + 1) for n in range(10)]
+    return hg.load(export(tmp_path / "a.sqlite", {GRAPHS: rows, CALLS: calls, **SESSION}, strings))
+
+
+def test_graphs_recorded_as_a_whole_lack_their_kernels_and_no_ranges_of_the_host(tmp_path: Path) -> None:
+    graph = _whole_graphs(tmp_path)
+    (missing,) = missing_parts(graph)
+    assert missing.lost is Part.GRAPHS
+    assert missing.why == "10 runs of CUDA graphs, 100 % of the busy time of devices, were recorded as a whole"
+    assert missing.advice == "Record with nsys profile --cuda-graph-trace=node."
+    first = changes_of(Results(graph)).first
+    assert first is not None
+    assert first.text == missing.advice
+    answer, *rest = critical_path_report(hg.critical_path(graph), ["x"]).sentences
+    assert "% computation" in answer
+    assert sum("The recording lacks" in sentence for sentence in rest) == 1
+    (told,) = patterns_report(graph, ["x"]).sentences
+    assert told.endswith("--cuda-graph-trace=node.")
+
+
+def test_a_device_that_meets_ranks_which_were_not_read_is_bound_by_communication(tmp_path: Path) -> None:
+    events: list[Json] = []
+    for number in range(20):
+        at = 100 * number
+        compute = 1 + 2 * number
+        meet = 2 + 2 * number
+        events += [op("aten::mm", at, 4), launch(at + 1, 1, compute), kernel(COMPUTE, at + 3, 20, compute)]
+        events += [launch(at + 5, 1, meet), kernel("ncclDevKernel_AllReduce", at + 23, 75, meet)]
+    path = tmp_path / "rank-0.json"
+    document = {"distributedInfo": {"rank": 0, "world_size": 4}, "traceEvents": events}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    graph = hg.load(path)
+    (claim,) = INCOMPLETE.when(Results(graph))
+    assert INCOMPLETE.why(claim).startswith("Bound by transfers between ranks, or waiting for ranks not recorded: for ")
+    answer, *rest = critical_path_report(hg.critical_path(graph), ["x"]).sentences
+    assert "% transfers between ranks, or waiting for ranks not recorded" in answer
+    assert sum("The recording lacks" in sentence for sentence in rest) == 1
+    assert not any("lacks" in sentence for sentence in kernels_report(graph, ["x"]).sentences)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -49,3 +50,9 @@ def test_recorded_jobs_that_their_host_bounds_are_slower_than_unrecorded_ones() 
         if name != "no profiler"
     ]
     assert (round(min(ratios), 1), round(max(ratios), 1)) == (1.2, 1.6)  # as the sentence says
+
+
+def test_the_head_says_it_where_stacks_are_many_of_the_events_of_the_host() -> None:
+    claim = RecordedClaim("recorded", "", 90.0, "percent", has_stacks=True, stacks_percent=60.0)
+    assert RECORDED.why(claim) == "how much recorded Python stacks slow the host: record without them before acting"
+    assert not RECORDED.why(replace(claim, stacks_percent=5.0))

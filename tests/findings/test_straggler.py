@@ -7,8 +7,10 @@ from pathlib import Path
 
 import htagraph as hg
 from htagraph.findings.change import usual_us
+from htagraph.findings.phrases import spoken
 from htagraph.findings.results import Results
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
+from htagraph.queries.silent_pause import SilentPause
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, graph_of
 
@@ -43,3 +45,19 @@ def test_a_rank_that_gains_next_to_nothing_if_it_were_faster_is_nothing_to_do_fi
     assert claim.gain is not None
     assert 0 < claim.gain.value_us < 100  # µs of a job of 95 ms: the other ranks wait for its peers as well
     assert claim.change is None
+
+
+def test_a_rank_that_pauses_is_to_be_asked_why_and_to_be_recorded_with_stacks() -> None:
+    pause = SilentPause("exchange features", 20_030.0, 80.0)
+    claim = StragglerClaim(
+        "straggler", "1", 90.0, "percent", total_us=500.0, cause="pauses", cause_name="", pause=pause
+    )
+    assert STRAGGLER.advice(claim) == (
+        "Find out why rank 1 pauses 20.0 ms per step in exchange features (its peers: 80.0 µs at most)."
+    )
+    assert spoken(STRAGGLER.why(claim)) == [
+        "Nothing is recorded in the pause: a sleep, a lock, input or output? Record that rank with with_stack=True."
+    ]
+    assert "its host pauses." in STRAGGLER.whole(claim)
+    is_seen = replace(claim, has_stacks=True)
+    assert spoken(STRAGGLER.why(is_seen)) == ["Nothing is recorded in the pause: a sleep, a lock, input or output?"]

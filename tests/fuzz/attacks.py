@@ -289,7 +289,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     ),
     # of names, groups and ids
     "300 names of 10 kB": Attack(_names_of_10_kb, "summary {}", 0, _ANSWERED),
-    "2,000 process groups": Attack(_process_groups, "opportunities {}", 0, "nccl"),
+    "2,000 process groups": Attack(_process_groups, "opportunities {} --full", 0, "nccl"),
     "sizes over all of int64": Attack(_sizes_over_int64, "collectives {}", 0, ""),
     "enormous ids": Attack(
         _with(

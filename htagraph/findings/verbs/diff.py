@@ -32,7 +32,7 @@ from htagraph.findings.phrases import Suggestion, and_list, command_line, plural
 
 __all__ = [
     "DIFFERENCES", "OF_EMPTY", "OF_INCOMPLETE", "OF_OTHER_WORK", "UNLIKE", "claims_of_diff", "compare_sentences",
-    "diff_sentences", "gate", "incomplete_limit", "too_long", "unlike",
+    "diff_sentences", "gate", "incomplete_limit", "next_action", "too_long", "unlike",
 ]  # fmt: skip
 
 UNLIKE = (UNLIKE_JOBS, PYTHON_OF_ONE_JOB, STEPS_OF_ONE_JOB)
@@ -70,6 +70,13 @@ def claims_of_diff(pair: JobPair) -> list[tuple[Finding, Claim]]:
 def diff_sentences(diff: Diff) -> list[str]:
     """Return why the steps of one job take longer than those of the other, the most important first."""
     return [finding.whole(claim) for finding, claim in claims_of_diff(JobPair(diff))]
+
+
+def next_action(inputs: Sequence[str], *, is_same: bool) -> list[str]:
+    """Return the command that plans changes of the job after; none where steps take as long as before."""
+    if is_same:
+        return []
+    return [Suggestion("To see what to change in the job after", command_line("plan", inputs[1:]))]
 
 
 def unlike(parts: Sequence[ComparedPart]) -> list[str]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, VISIBLE_PERCENT
-from htagraph.findings.phrases import plural, size_text, spoken, time_text
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_SHARE, VISIBLE_PERCENT
+from htagraph.findings.phrases import (
+    Suggestion,
+    and_list,
+    command_line,
+    plural,
+    share_text,
+    size_text,
+    spoken,
+    time_text,
+)
 from htagraph.trace.readers import Recorder
 
 __all__ = [
@@ -35,16 +45,36 @@ def no_cache() -> list[str]:
     return ["There is no cache: HTAGRAPH_NO_CACHE is set, or this user has no folder of their own for it."]
 
 
-def validation_sentences(problems: int, skipped: int) -> list[str]:
-    """Return whether the files can be read, and what that means for other commands."""
-    if not problems:
-        return ["Nothing had to be repaired or dropped."]
-    if not skipped:
-        return ["Every file can be read; what is listed below was repaired, kept or left out, as each line says."]
-    return [
-        f"{plural(skipped, 'file')} cannot be read, and other commands do not answer for a part of a job unasked: give "
-        "them the files that can be read."
-    ]
+def validation_sentences(
+    problems: int, skipped: int, support: pd.DataFrame | None = None, inputs: Sequence[str] = ()
+) -> list[str]:
+    """Return whether the files can be read, the analyses that are partial, and the next command.
+
+    Args:
+        problems: how many lines of the table of problems there are.
+        skipped: how many files cannot be read.
+        support: the table of analyses that the traces support.
+        inputs: the words of the command line that choose the files; without any, no command is told.
+    """
+    if skipped:
+        return [
+            f"{plural(skipped, 'file')} cannot be read, and other commands do not answer for a part of a job unasked: "
+            "give them the files that can be read."
+        ]
+    partly = _in_part(support) if support is not None else ""
+    begin = "Nothing had to be repaired or dropped" if not problems else "Every file can be read"
+    told = "; each line below says what was repaired, kept or left out" if problems and not partly else ""
+    legend = '"Without work" are launch calls, steps and waits whose device work is not in the file.'
+    next_step = [Suggestion("To see why the job is slow", command_line("summary", inputs))] if inputs else []
+    return [f"{begin}{partly or told}.", *([legend] if support is not None else []), *next_step]
+
+
+def _in_part(support: pd.DataFrame) -> str:
+    """Return the partial analyses by the reason, as the end of a sentence; empty for none."""
+    rows = support[support["supported"] == "partly"]
+    reasons = rows.groupby("why", sort=False)["analysis"].agg(list).to_dict()
+    told = [f"{and_list(names)} ({why})" for why, names in reasons.items()]
+    return f", but these answers are partial: {'; '.join(told)}" if told else ""
 
 
 def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) -> list[str]:
@@ -64,8 +94,17 @@ def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) 
     ]
 
 
-def peak_sentences(peaks: pd.DataFrame, recorder: Recorder) -> list[str]:
-    """Return how much memory each rank used at most, from the result of `htagraph.memory.peaks`."""
+def peak_sentences(
+    peaks: pd.DataFrame, recorder: Recorder, at_peak: pd.DataFrame | None = None, inputs: Sequence[str] = ()
+) -> list[str]:
+    """Return how much memory each rank used at most, the largest holders, and the next commands.
+
+    Args:
+        peaks: the result of `htagraph.memory.peaks`.
+        recorder: the profiler that wrote the traces.
+        at_peak: the result of `htagraph.memory.at_peak`.
+        inputs: the words of the command line that choose the job; without any, no command is told.
+    """
     if not len(peaks):
         how = (
             f": profile with {recorder.setting('memory')}. Memory timelines (export_memory_timeline) and memory "
@@ -87,7 +126,28 @@ def peak_sentences(peaks: pd.DataFrame, recorder: Recorder) -> list[str]:
         grown = row["last_bytes"] - row["first_bytes"]
         if grown > VISIBLE_PERCENT / 100 * row["peak_bytes"]:
             lines.append(f"At the end, {size_text(grown)} more is in use than before the first event.")
+    lines += _held_at_peak(device, at_peak) if at_peak is not None and len(device) else []
+    if inputs and len(device):
+        lines.append(Suggestion("To see which batch fits", command_line("capacity", inputs)))
+    if inputs:
+        figure = command_line("plot", ["memory_timeline", *inputs], "-o", "memory.html")
+        lines.append(Suggestion("To see how memory grows and falls", figure))
     return lines
+
+
+def _held_at_peak(device: pd.DataFrame, held: pd.DataFrame) -> list[str]:
+    """Return the holders of the largest peak of a device: earlier memory, and the largest operator."""
+    most = device.iloc[int(device["peak_bytes"].to_numpy().argmax())]
+    there = held[(held["rank"] == most["rank"]) & (held["device"] == most["device"])]
+    before = float(there.loc[there["name"] == "", "bytes"].sum())
+    of_operators = there[there["name"] != ""].nlargest(1, "bytes").to_dict("records")
+    peak = max(float(most["peak_bytes"]), 1.0)
+    holders = []
+    if before >= MIN_SHARE * peak:
+        share = share_text(100 * before / peak)
+        holders.append(f"{share} was allocated before the recording (by whom is in a memory snapshot alone)")
+    holders += [f"{row['name']} holds most of the rest: {size_text(row['bytes'])}" for row in of_operators]
+    return [f"At that peak, {and_list(holders)}."] if holders else []
 
 
 def timeline_sentence(peak_bytes: float, peak_us: float, largest: str, largest_bytes: float) -> str:

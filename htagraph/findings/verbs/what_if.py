@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
-from htagraph.findings.change import per_step, saved_us
+from htagraph.findings.change import interval_us, per_step, saved_us
+from htagraph.findings.finding import in_short
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, ROUNDING, SHORT_LIST
 from htagraph.findings.phrases import and_list, cause_words, plural, share_text, shortened, size_text, spoken, time_text
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.steps import gain_steps
-from htagraph.queries.path_segments import Bound
+from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.whatif.outcome import Outcome
 
 if TYPE_CHECKING:
+    from htagraph.core.arrays import Array
+    from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.capacity import Capacity
 
-__all__ = ["capacity_sentences", "sentences", "sweep_sentences", "tells_saving"]
+__all__ = ["capacity_sentences", "path_note", "sentences", "stays_note", "sweep_sentences", "tells_saving"]
 
 
-_MOST_LETTERS = 80
+_MOST_LETTERS = 120
 """Letters of a change in a sentence. Chosen: a line of a terminal. Doubled, the answer stands behind its question."""
 _NEARLY_NOTHING_LEFT = 100.0
 """Times as fast from which no ratio is told; chosen: less than 1 % of the time remains, which is mostly what no replay
@@ -36,8 +39,8 @@ def sentences(after: Outcome, before: Bound, now: Bound, *, texts: Sequence[str]
 
     Args:
         after: the prediction.
-        before: the bound as recorded, as in verdicts.
-        now: the bound as predicted.
+        before: the bound of the critical path as recorded.
+        now: that of the path as predicted.
         texts: the changes in words, as asked for.
     """
     low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
@@ -49,14 +52,14 @@ def sentences(after: Outcome, before: Bound, now: Bound, *, texts: Sequence[str]
         f"{time_text(high / 1000)}."
         if after.state.jitter
         else "",
-        _bound(before, now, source_of(after.baseline)) if now.cause and _is_known(after, before, now) else "",
+        _largest(before, now, source_of(after.baseline)) if _main(now) and _is_known(after, before, now) else "",
     )
 
 
 def _is_known(after: Outcome, before: Bound, now: Bound) -> bool:
     """Return whether the recording holds the parts that say what bounds the job, before and after."""
     lacks = after.baseline.ledger.lacks
-    is_host = "host" in (before.cause, now.cause)
+    is_host = "host" in (_main(before), _main(now))
     return Part.PEERS not in lacks and not (is_host and Part.HOST in lacks)
 
 
@@ -84,22 +87,32 @@ def _gain(after: Outcome, subject: str) -> str:
     with_step = f", {step}" if step and step_ratio == job_ratio else ""
     apart = f"; {step}: {step_ratio}" if step and not with_step else ""
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
-    interval = f" (90 % interval of the speedup: {low} to {high})" if low != high and not tells_saving(after) else ""
+    is_told = tells_saving(after) or after.doubts  # which have an interval of their own
+    interval = f" (90 % interval of the speedup: {low} to {high})" if low != high and not is_told else ""
     return f"{subject} would take {new} instead of {old}{with_step}: {job_ratio}{interval}{apart}."
 
 
 def _saved(after: Outcome) -> str:
     """Return what is saved of the recorded run, as findings and plans say it: without how much runs differ."""
-    if after.state.scaled[0] != 1 or not after.makespan_ns:
+    if after.state.scaled[0] != 1 or not after.makespan_ns or after.doubts:  # doubts have the wider interval
         return ""
-    us, (low_us, high_us) = saved_us(after)
+    us, in_steps_us = saved_us(after)
     if us <= 0 or after.speedup - 1 < ROUNDING:
         return ""
     steps = gain_steps(after.baseline)
-    low, high = (time_text(per_step(max(end, 0.0), steps)) for end in (low_us, high_us))
-    if low == high:
+    whole = _between(interval_us(after), 1)
+    of_step = _between(in_steps_us, steps) if steps > 1 else ""
+    if not whole and not of_step:
         return ""
-    return f"{'Of a recorded step' if steps > 1 else 'Of the recorded run'} this saves {low} to {high} (90 %)."
+    intervals = [f"{whole} of the recorded run"] if whole else []
+    intervals += [f"{of_step} of a usual step"] if of_step else []
+    return f"This saves {and_list(intervals)} (90 %)."
+
+
+def _between(ends_us: tuple[float, float], steps: int) -> str:
+    """Return an interval of time per step in words; empty where both ends read the same."""
+    low, high = (time_text(per_step(max(end, 0.0), steps)) for end in ends_us)
+    return f"{low} to {high}" if low != high else ""
 
 
 def tells_saving(after: Outcome) -> bool:
@@ -134,27 +147,94 @@ def _throughput(after: Outcome) -> str:
     return f"{done}: {share:.0f} % efficiency{ends[1]}."
 
 
-def _bound(before: Bound, now: Bound, source: str) -> str:
-    """Say what bounds the job before and after; a job that waits for something outside waits in `source`."""
+def _largest(before: Bound, now: Bound, source: str) -> str:
+    """Say the largest part of the critical path before and after, each with its shares of both paths.
+
+    A job that waits for something outside waits in `source`.
+    """
     rank, most = next(iter(now.ranks.items()))
     where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > 100 * MOST else ""
     head = now.shares.get("head", 0.0)
-    earlier = f"; {head:.0f} % is earlier work, as long as recorded" if head >= 100 * MIN_SHARE else ""
-    if earlier and now.causes[now.cause] < MIN_PERCENT:
+    earlier = f"; {share_text(head)} is earlier work, as long as recorded" if head >= 100 * MIN_SHARE else ""
+    cause = _main(now)
+    if earlier and now.causes[cause] < MIN_PERCENT:
         return f"Earlier work, as long as recorded, is then {share_text(head)} of the critical path."
-    share = f"{now.causes[now.cause]:.0f} % of the critical path{where}{earlier}"
-    name = _cause(now, source)
-    name_before = _cause(before, source)
-    if now.cause == before.cause:
-        return f"It would still be bound by {name}: {share}."
-    instead = f" instead of {name_before}" if before.cause else ""
-    return f"It would then be bound by {name} ({share}){instead}."
+    begin = "The largest part of the critical path would"
+    shares = _shares(cause, before, now)
+    was = _main(before) or cause
+    if was == cause:
+        return f"{begin} still be {_cause(cause, now, source)}: {shares}{where}{earlier}."
+    no_longer = f"no longer {_cause(was, before, source)} ({_shares(was, before, now)})"
+    return f"{begin} be {_cause(cause, now, source)} ({shares}{where}), {no_longer}{earlier}."
 
 
-def _cause(bound: Bound, source: str) -> str:
+def path_note(before: CriticalPath, after: CriticalPath) -> str:
+    """Return that the path holds another part of kernels which take as long as before; empty where none does.
+
+    Args:
+        before: the path as recorded.
+        after: the path as predicted.
+    """
+    if before.graph.names != after.graph.names:  # other work in the place of recorded work
+        return ""
+    old = _times_of_names(before)
+    new = _times_of_names(after)
+    is_same = np.abs(new.whole - old.whole) <= ROUNDING * old.whole
+    moved_ns = np.where(is_same, np.abs(new.on_path - old.on_path), 0.0)
+    least_ns = MIN_PERCENT / 100 * before.makespan_ns
+    if not moved_ns.max(initial=0.0) > least_ns:
+        return ""
+    largest = int(moved_ns.argmax())
+    name = in_short(before.graph.names[largest])
+    return f"the path runs elsewhere then: {name} takes as long as before, but another part of it is on the path"
+
+
+class _TimesOfNames(NamedTuple):
+    """The times of device work by name, ns."""
+
+    on_path: Array
+    """Time on a path."""
+    whole: Array
+    """Time of all work."""
+
+
+def _times_of_names(path: CriticalPath) -> _TimesOfNames:
+    """Return the times of device work of each name in the graph of a path."""
+    acts = path.graph.activities
+    count = len(path.graph.names)
+    segments = path.segments
+    rows = acts.on_device[segments.activity]
+    names = acts.name[segments.activity[rows]]
+    on_path = np.bincount(names, segments.length[rows], count)
+    whole = np.bincount(acts.name, acts.duration * acts.on_device, count)
+    return _TimesOfNames(on_path, whole)
+
+
+def stays_note(after: CriticalPath) -> str:
+    """Return the waits of a host that takes no time, with the options that take these waits away."""
+    share = bound_of(after).shares.get("data_loading", 0.0)
+    if share < MIN_PERCENT:
+        return ""
+    loader = f"waits for the data loader ({share_text(share)} of the path then)"
+    return f"{loader} and for devices stay: --free-dataloader and --remove-sync take these away"
+
+
+def _main(bound: Bound) -> str:
+    """Return the cause with the largest part of a path, apart from the time before the recording; empty for none."""
+    return next((cause for cause in bound.causes if cause != "head"), "")
+
+
+def _shares(cause: str, before: Bound, now: Bound) -> str:
+    """Return the share of a cause in the path after, and in the path before where that differs."""
+    after = share_text(now.causes.get(cause, 0.0))
+    recorded = share_text(before.causes.get(cause, 0.0))
+    return f"{after}, as before" if after == recorded else f"{after} instead of {recorded}"
+
+
+def _cause(cause: str, bound: Bound, source: str) -> str:
     """Return the cause of a bound in words."""
-    words = cause_words(bound.cause, bound.shares)
-    return f"{words} in {source}" if source and bound.cause == "outside" else words
+    words = cause_words(cause, bound.shares, is_on_cpu=bound.is_on_cpu)
+    return f"{words} in {source}" if source and cause == "outside" else words
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float, *, of_batches: bool = False) -> list[str]:

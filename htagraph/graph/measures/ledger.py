@@ -16,7 +16,7 @@ import numpy as np
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.intervals import Intervals, difference, length, union
 from htagraph.core.kinds import ANNOTATIONS, ActivityKind, GapKind, of_kinds
-from htagraph.core.naming import COUNTER_RANGE, names_that, needs_device
+from htagraph.core.naming import COUNTER_RANGE, is_whole_graph, names_that, needs_device
 from htagraph.core.statistics import MOST
 from htagraph.graph.measures.backward import Backward, backward_of
 from htagraph.graph.measures.launch_calls import LaunchCalls, is_device_work, launch_calls, lost_places
@@ -47,6 +47,7 @@ class Part(Enum):
 
     DEVICE = "the work of devices"
     HOST = "operators of the host"
+    GRAPHS = "the kernels of CUDA graphs"
     CALLS = "the launch calls of device work"
     PEERS = "the other ranks"
     THREADS = "threads of the host"
@@ -96,6 +97,10 @@ class RankLedger(NamedTuple):
     """Time from the first to the last moment of the rank."""
     device_ns: int
     """Time in which any stream ran recorded work."""
+    whole_graphs: int
+    """CUDA graphs that were recorded as a whole: their kernels are unknown."""
+    whole_graphs_ns: int
+    """Time in which any stream ran such a graph."""
     meeting_ns: int
     """The part of this time in which devices ran nothing but collectives with ranks that were not read."""
     device_end_ns: int
@@ -125,7 +130,8 @@ class RankLedger(NamedTuple):
         no place in the code may lose all its work. Most steps without work, while the device worked in some, are a gap
         of the recording, too. A job with operators that only devices have has work for a device. The other ranks are
         missing where a device does little but meet them: they set the pace. Threads are missing where a thread waits
-        for gradients that no recorded thread computes.
+        for gradients that no recorded thread computes. Kernels are missing where most device time is that of CUDA
+        graphs recorded as a whole.
         """
         missing = set()
         is_kept_busy = self.device_ns >= LIMITS.nearly_all * self.window_ns
@@ -137,6 +143,8 @@ class RankLedger(NamedTuple):
         lost_steps = bool(self.device_work) and self.steps_without_work > MOST * max(self.steps, LIMITS.few)
         if lost_calls or lost_all or lost_steps or self.is_alone:
             missing.add(Part.DEVICE)
+        if self.whole_graphs_ns > MOST * self.device_ns:
+            missing.add(Part.GRAPHS)
         if self.device_work >= LIMITS.few and not self.foreign_events:
             missing |= {Part.HOST} if not self.operators else set()
             lost_launches = self.device_work_without_launch > MOST * self.device_work
@@ -307,6 +315,7 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
     meets = work[lacks_members(graph)[work]]
     works_alone = np.setdiff1d(work, meets)
     waits = rows.start + np.flatnonzero(kind == ActivityKind.SYNC)
+    graphs = work[names_that(is_whole_graph, graph.names)[acts.name[work]]]
     ran = _busy(graph, work)
     waited = _busy(graph, waits)
     moments = graph.time[2 * rows.start : 2 * rows.stop]
@@ -334,6 +343,8 @@ def _rank_ledger(graph: DependencyGraph, rank: int, is_work: Mask, launches: Lau
         backward=Backward(0, 0),
         window_ns=int(np.ptp(moments)) if len(moments) else 0,
         device_ns=length(ran),
+        whole_graphs=len(graphs),
+        whole_graphs_ns=length(_busy(graph, graphs)),
         meeting_ns=length(difference(_busy(graph, meets), _busy(graph, works_alone))),
         device_end_ns=int(ran[1][-1] - moments.min()) if len(ran[1]) else 0,
         sync_ns=length(waited),

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "last_end",
-    "mean_by", "mean_step_ns", "regular_steps", "step_lengths", "step_window", "steps_of", "usual_step_ns",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "known_lengths",
+    "last_end", "mean_by", "mean_step_ns", "regular_steps", "step_lengths", "step_window", "steps_of", "usual_step_ns",
     "usual_steps", "whole_steps",
 ]  # fmt: skip
 
@@ -197,7 +197,7 @@ def mean_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.float64]]:
     return keys, np.bincount(at.ravel(), value) / np.bincount(at.ravel())
 
 
-def _known_lengths(graph: DependencyGraph, time: Array, *, ends: bool) -> tuple[Array, npt.NDArray[np.float64]]:
+def known_lengths(graph: DependencyGraph, time: Array, *, ends: bool) -> tuple[Array, npt.NDArray[np.float64]]:
     """Return the result of `step_lengths`, and where begins pace the steps, also the last step from begin to end."""
     number, length = step_lengths(graph, time, ends=ends)
     last = _last_steps(graph)
@@ -310,7 +310,7 @@ def _recorded_regular_steps(graph: DependencyGraph) -> tuple[Array, npt.NDArray[
 
 
 def _regular_steps(graph: DependencyGraph, time: Array, like: DependencyGraph) -> tuple[Array, npt.NDArray[np.float64]]:
-    numbers, lengths = _known_lengths(graph, time, ends=is_paced_by_ends(like))
+    numbers, lengths = known_lengths(graph, time, ends=is_paced_by_ends(like))
     regular = np.isin(numbers, _regular_numbers(like))
     return numbers[regular], lengths[regular]
 

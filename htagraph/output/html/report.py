@@ -28,7 +28,7 @@ from htagraph.findings.changes import ProposedChange
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place
 from htagraph.findings.incomplete import is_judged
-from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
+from htagraph.findings.phrases import CATEGORY_WORDS, Suggestion, command_line, plural, size_text, time_text
 from htagraph.findings.plan import plan, plan_of
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import steps_in_words
@@ -105,16 +105,16 @@ def glance_section(results: PageResults) -> Section:
     cards = [
         element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(results)
     ]
-    issues = table_of(
-        summary.issues.assign(rank=summary.issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched"
-    )
+    in_words = summary.issues.drop(columns="what")  # the words for programs are in the tables of commands
+    issues = table_of(in_words.assign(rank=in_words["rank"].fillna(-1)), caption="Repaired, dropped or unmatched")
     headings = wording_of("summary").headings
     steps = _some(
         summary.tables["steps"], "median_us", headings=headings, caption="Step times: until all work of a step is over"
     )
     body = element(
         "div", element("div", *cards, class_="cards"), steps, definition(step_times),
-        issues or element("p", "Nothing was repaired, dropped or unmatched."),
+        element("details", element("summary", "What was repaired, dropped or unmatched"), issues)
+        if issues else element("p", "Nothing was repaired, dropped or unmatched."),
         element("details", element("summary", "Files"), files_table(summary.inputs)),
         element("details", element("summary", "What these numbers mean"), *(element("p", each) for each in _MEANINGS)),
     )  # fmt: skip
@@ -132,7 +132,7 @@ def _facts(results: PageResults) -> list[tuple[str, str]]:
     inputs, steps = summary.inputs, steps_in_words(results.graph)
     size = int(inputs["world_size"].max()) if len(inputs) else 0
     devices = ", ".join(devices_in(inputs))
-    facts = [
+    cards = [
         ("ranks read", f"{len(inputs):,} of {size:,}" if size > len(inputs) else f"{len(inputs):,}"),
         ("device", devices if len(devices) <= 60 else f"{devices[:59]}…"),
         ("first to last activity", time_text(summary.window_us)),
@@ -140,8 +140,10 @@ def _facts(results: PageResults) -> list[tuple[str, str]]:
         ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
     if steps:
-        facts[2:2] = [("steps", f"{steps.number:,}"), ("usual step", steps.lasts)]
-    return facts
+        recorded = len(np.unique(results.graph.step_spans.step))
+        number = f"{steps.number:,}" if recorded == steps.number else f"{recorded:,}, {steps.number:,} of these usual"
+        cards[2:2] = [("steps", number), ("usual step", steps.lasts)]
+    return cards
 
 
 def breakdown_section(results: PageResults) -> Section:
@@ -240,7 +242,9 @@ def memory_section(results: PageResults) -> Section | None:
 def plan_section(results: PageResults) -> Section:
     """Return which changes save most together."""
     found = plan_of(results)
-    parts = [element("p", sentence) for sentence in found.sentences(results.words)[:-1]]
+    answer = found.answer(results.words)
+    said = f"{answer.said}." if isinstance(answer, Suggestion) else answer  # the command stands below
+    parts = [element("p", sentence) for sentence in (said, *found.caveats(), *found.details())]
     bars = [
         Bar(plural(int(count), "change"), us, found.interval_us if count == len(found.curve) else None)
         for count, us in zip(found.curve["changes"], found.curve["saved_us"], strict=True)

@@ -109,7 +109,9 @@ def step_picture(results: Results, place: Place | None, href: str = "") -> Html:
     step = f"Step {window.step}" if window.step >= 0 else "The recording"
     length_ns = window.end - window.begin
     length = time_text(length_ns / 1000)
-    caption = f"{step}, {length}. The line below the tracks is the critical path; the frame marks where to look first."
+    of_all = " from the begin on the first rank to the end on the last" if len(results.graph.ranks) > 1 else ""
+    marks_say = "The line below the tracks is the critical path; the frame marks where to look first."
+    caption = f"{step}, {length}{of_all}. {marks_say}"
     picture = element(
         "svg",
         join(marks),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["memory_bandwidth", "memory_timeline", "queue_length"]
 
-_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 _LINE_POINTS = 2000
 """Points of a line: more than a figure has pixels. Of those between, the highest is kept."""
 _STEPS = {"shape": "hv"}
@@ -138,7 +138,7 @@ def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
             `htagraph.memory.read_snapshot`.
 
     Returns:
-        The figure, not shown; its axes are in bytes to GiB and in µs, ms or s. The title gives the peak.
+        The figure, not shown; its axes are in bytes to GB and in µs, ms or s. The title gives the peak.
 
     Example:
         >>> import htagraph as hg

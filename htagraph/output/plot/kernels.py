@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.naming import short_name, sibling_names
-from htagraph.findings.phrases import plural, shortened, time_text
+from htagraph.findings.phrases import plural, share_text, shortened, time_text
 from htagraph.output.plot import style
 from htagraph.output.scene import COLORS, KIND_COLORS
 
@@ -255,6 +255,12 @@ def _uneven(shown: pd.DataFrame, ranks: int) -> str:
     return f"No rank is the slowest in most of the {len(kernels)} {word} shown"
 
 
+_SIDES = ("bottom left", "top left", "bottom right", "top right")
+"""Where names stand beside their points, in turn, so that names of points that lie close do not cover each other."""
+_NAMED_POINTS = 4
+"""Points of a roofline with a name beside them. Chosen: more cover each other. Doubled, names lie on names."""
+
+
 def roofline(table: pd.DataFrame) -> Figure:
     """Return the figure of operators as points, larger for more time, below the roofs of their devices.
 
@@ -290,7 +296,7 @@ def roofline(table: pd.DataFrame) -> Figure:
         }  # fmt: skip
         points += [point] if len(rows) else []
     return style.drawn(
-        [*points, *_roofs(known)], _finding(known), about, height=460, showlegend=True,
+        [*points, _labels_of(known), *_roofs(known)], _finding(known), about, height=460, showlegend=True,
         legend={"itemsizing": "constant"},
         xaxis={"title": "arithmetic intensity (flop/B)", "type": "log", "exponentformat": "SI", "dtick": 1},
         yaxis={"title": "TFLOP/s", "type": "log", "exponentformat": "power", "dtick": 1},
@@ -298,12 +304,41 @@ def roofline(table: pd.DataFrame) -> Figure:
 
 
 def _finding(known: pd.DataFrame) -> str:
-    first = known.iloc[int(known["time_us"].to_numpy().argmax())]
-    name, reached = style.plain(str(first["operator"]), 60), float(first["tflop_s"])
-    speed = f"{name}, the row with most time, reaches {reached:.3g} TFLOP/s"
+    """Return which operator loses the most time below its roof; without peaks, which one takes the most time."""
+    lost = _time_lost(known)
+    of_operator = lost.clip(lower=0.0).groupby(known["operator"], sort=False).transform("sum")
+    rows = known.assign(lost=lost, of_operator=of_operator)
+    first = rows.sort_values(["of_operator", "lost"], ascending=False, kind="stable").iloc[0]
+    name = style.plain(str(first["operator"]), 60)
+    reached = float(first["tflop_s"])
     if first["roof_percent"] > 0:
-        return f"{speed}, {first['roof_percent']:.0f} % of what the device allows at its intensity"
-    return f"{speed}; the peaks of its device are not known"
+        share = f"{share_text(float(first['roof_percent']))} of what {first['bound']} allows"
+        return f"{name} loses the most time below the roof: it reaches {share} ({reached:.3g} TFLOP/s)"
+    return f"{name}, the row with most time, reaches {reached:.3g} TFLOP/s; the peaks of its device are not known"
+
+
+def _time_lost(known: pd.DataFrame) -> pd.Series[float]:
+    """Return the time that each row loses below its roof, µs; its whole time where no peaks are known."""
+    has_roof = known["roof_percent"].notna()
+    lost = known["time_us"] * (1 - known["roof_percent"].clip(upper=100) / 100)
+    return lost.where(has_roof, -1.0) if has_roof.any() else known["time_us"]
+
+
+def _labels_of(known: pd.DataFrame) -> dict[str, Any]:
+    """Return the names beside the points that lose the most time, one for each operator."""
+    order = _time_lost(known).sort_values(ascending=False).index
+    rows = known.loc[order].drop_duplicates("operator").head(_NAMED_POINTS)
+    return {
+        "type": "scatter",
+        "x": rows["intensity"],
+        "y": rows["tflop_s"],
+        "mode": "text",
+        "showlegend": False,
+        "text": style.row_labels(rows["operator"].tolist()),
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+        "textposition": [_SIDES[place % len(_SIDES)] for place in range(len(rows))],
+    }
 
 
 def _point_says(row: Mapping[str, Any]) -> str:

@@ -389,11 +389,16 @@ def covered(row: Array, start: Array, end: Array, edges: Array, rows: int) -> np
     return np.maximum(picture, 0.0)
 
 
+_LEAST_OF_CELL = 1e-6
+"""Share of a cell that something covers at least, to be drawn there. Chosen: sums of floats are less exact than nothing
+by about a tenth of that, and looked like copies. Doubled, nothing that can be seen changes."""
+
+
 def longest(row: Array, start: Array, end: Array, code: Array, edges: Array) -> npt.NDArray[np.float64]:
     """Return for each row and column the code (from 0) of the intervals that cover most of it; NaN where none do."""
     rows, codes = int(row.max(initial=-1)) + 1, int(code.max(initial=-1)) + 1
     best = np.full((rows, len(edges) - 1), np.nan)
-    most = np.zeros_like(best)
+    most = np.zeros_like(best) + _LEAST_OF_CELL * np.diff(edges)
     for each in range(codes):
         chosen = code == each
         time = covered(row[chosen], start[chosen], end[chosen], edges, rows)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,7 +58,7 @@ def what_if(outcome: Outcome) -> Figure:
     traces = _whole(outcome, before / factor, after / factor, unit)
     whole = {"title": f"whole job ({unit})", "anchor": "y", "rangemode": "tozero"}
     axis = {"domain": [0.0, 1.0], "anchor": "x", "showgrid": False, "autorange": "reversed"}
-    steps = by_step(outcome.step_times())
+    steps = by_step(outcome)
     layout: dict[str, Any] = {"xaxis": whole, "yaxis": axis, "barmode": "group", "bargap": 0.25}
     if not len(steps):
         return style.drawn(traces, _finding(outcome), about, height=180, showlegend=False, **layout)
@@ -67,7 +68,7 @@ def what_if(outcome: Outcome) -> Figure:
         **layout | {"yaxis": axis | {"domain": [0.78, 1.0]}},
         xaxis2={"anchor": "y2", "type": "category", "title": "step", "showgrid": False},
         yaxis2={
-            "title": f"from first begin<br>to last end ({unit})", "domain": [0.0, 0.56], "anchor": "x2",
+            "title": f"time of the step<br>({unit})", "domain": [0.0, 0.56], "anchor": "x2",
             "rangemode": "tozero",
         },
     )  # fmt: skip
@@ -195,19 +196,23 @@ def capacity(result: Capacity) -> Figure:
     size = f" of {result.batch}" if result.batch else ""
     if not len(result.batches) and not len(result.devices):
         return style.nothing("The recording does not show what another batch or device would do", about)
-    recorded = f"Recorded: a step of {time_text(result.step_us)} with a batch{size} on {result.device or 'its device'}"
+    batch = f" with a batch{size}" if size else ""
+    recorded = f"Recorded: a step of {time_text(result.step_us)}{batch} on {result.device or 'its device'}"
     longest = max(table["high_us"].max() for table in (result.batches, result.devices) if len(table))
     factor, unit = style.time_unit(float(longest))
     height, above, below = style.one_above_the_other(220, 80, 30 * max(len(result.devices), 1))
     sizes, devices = result.batches["batch"], result.devices
+    has_batches = len(sizes) > 0
+    if not has_batches:  # the devices have the whole figure
+        below = {"domain": [0.0, 1.0]}
     rows = _rows_axis(style.row_labels(devices["device"].tolist())) if len(devices) else {}
     traces = _by_batch(result.batches, factor) if len(sizes) else []
     traces += _by_device(devices, factor) if len(devices) else []
     return style.drawn(
         traces, recorded, about, height=height, showlegend=False,
         xaxis={"title": "batch", "type": "log", "tickvals": sizes, "ticktext": [str(each) for each in sizes],
-               "anchor": "y"},
-        yaxis=above | {"title": f"step ({unit})", "rangemode": "tozero", "anchor": "x"},
+               "anchor": "y", "visible": has_batches},
+        yaxis=above | {"title": f"step ({unit})", "rangemode": "tozero", "anchor": "x", "visible": has_batches},
         xaxis2={"title": f"step ({unit})", "rangemode": "tozero", "anchor": "y2"},
         yaxis2=below | rows | {"anchor": "x2"},
     )  # fmt: skip
@@ -365,49 +370,70 @@ def opportunities(table: pd.DataFrame) -> Figure:
 
 
 def plan(result: BestChanges) -> Figure:
-    """Return the figure of a plan: what the best set of each number of changes saves, and what no set exceeds.
+    """Return the figure of a plan: a bar per change of the best set, each behind the changes above.
 
     Args:
         result: result of `htagraph.plan`.
 
     Returns:
-        The figure, not shown; its axis is in µs, ms or s. The whisker is the 90 % interval of the whole plan.
+        The figure, not shown; its axis is in µs, ms or s. The pale bar behind a change is its gain alone, the
+        whisker the 90 % interval of the whole plan.
 
     Example:
         >>> import htagraph as hg
         >>> [trace.name for trace in hg.plot.plan(hg.plan(hg.load("data/demo"))).data]
-        ['saved together']
+        ['alone', 'adds to those above']
     """
     each = "per step" if result.per_step else "of the whole job"
-    about = f"The best set of each number of changes, {each}. Gains of single changes do not add up."
-    rows = result.curve
+    about = f"The best set of changes, {each}: what each adds to those above it, and alone. The whisker: 90 %."
+    rows = result.changes
     if not len(rows):
         return style.nothing("No change that was compared saves anything", about)
-    factor, unit = style.time_unit(float(rows["possible_us"].max()))
     low, high = result.interval_us
-    ends = [
-        [0.0] * (len(rows) - 1) + [max(end, 0.0) / factor] for end in (high - result.saved_us, result.saved_us - low)
-    ]
-    common: dict[str, Any] = {
-        "type": "scatter", "mode": "lines+markers", "x": [0, *rows["changes"]], "hoverinfo": "text",
+    factor, unit = style.time_unit(max(high, float(rows["alone_us"].max())))
+    begins = rows["adds_us"].cumsum() - rows["adds_us"]
+    whisker = {
+        "type": "data", "symmetric": False, "array": [0.0] * len(rows) + [max(high - result.saved_us, 0.0) / factor],
+        "arrayminus": [0.0] * len(rows) + [max(result.saved_us - low, 0.0) / factor], "color": style.GREY,
     }  # fmt: skip
-    traces: list[dict[str, Any]] = [{
-        **common, "name": "saved together", "y": [0.0, *rows["saved_us"] / factor], "line": {"color": style.AFTER},
-        "hovertext": ["nothing changed", *style.hover_of(rows, "{which}<br>{saved_us}, {saved_percent:.1f} %, {how}")],
-        "error_y": {"type": "data", "symmetric": False, "array": [0.0, *ends[0]], "arrayminus": [0.0, *ends[1]],
-                    "color": style.GREY},
-    }]  # fmt: skip
-    if (rows["possible_us"] > rows["saved_us"]).any():
-        line = {"color": style.BEFORE, "dash": "dot"}
-        limit = {"name": "no set saves more", "y": [0.0, *rows["possible_us"] / factor], "line": line}
-        traces.append({**common, **limit, "hoverinfo": "skip"})
+    places = list(range(len(rows)))
+    common: dict[str, Any] = {"type": "bar", "orientation": "h", "hoverinfo": "text"}
+    alone = {
+        **common,
+        "name": "alone",
+        "y": places,
+        "x": rows["alone_us"] / factor,
+        "base": begins / factor,
+        "width": 0.8,
+        "marker_color": style.BEFORE,
+        "hovertext": style.hover_of(rows, "{change}<br>alone: {alone_us}"),
+    }
+    adds = {
+        **common,
+        "name": "adds to those above",
+        "y": [*places, len(rows)],
+        "width": 0.5,
+        "error_x": whisker,
+        "x": [*rows["adds_us"] / factor, result.saved_us / factor],
+        "base": [*begins / factor, 0.0],
+        "marker_color": style.AFTER,
+        "textposition": "none",
+        "hovertext": [*style.hover_of(rows, "{change}<br>adds {adds_us}"), f"together: {time_text(result.saved_us)}"],
+    }
+    names = [*_in_lines(rows["change"].tolist()), "together"]
     count = f"{len(rows)} change{'s' * (len(rows) > 1)}"
-    share = float(rows["saved_percent"].iloc[-1])
+    share = float(result.curve["saved_percent"].iloc[-1])
     return style.drawn(
-        traces, f"{count} save {time_text(result.saved_us)} {each} together ({share:.0f} %)", about, height=360,
-        showlegend=len(traces) > 1, legend=style.ABOVE, xaxis={"title": "changes", "dtick": 1},
-        yaxis={"title": f"saved {each} ({unit})", "rangemode": "tozero"},
+        [alone, adds], f"{count} save {time_text(result.saved_us)} {each} together ({share:.0f} %)", about,
+        height=120 + 60 * len(names), barmode="overlay", showlegend=True, legend=style.ABOVE,
+        xaxis={"title": f"saved {each} ({unit})", "rangemode": "tozero"}, yaxis=_rows_axis(names),
     )  # fmt: skip
+
+
+def _in_lines(texts: Sequence[str]) -> list[str]:
+    """Return labels of rows, whole, in lines that a third of the figure has room for."""
+    lines = (textwrap.wrap(style.plain(text), style.Sizes.axis) for text in texts)
+    return ["<br>".join(map(style.escaped, wrapped)) for wrapped in lines]
 
 
 def _words(what: str, name: str) -> str:

@@ -11,15 +11,15 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.tables import Col, Table
 from htagraph.findings.change import saved_us
 from htagraph.findings.finding import PREDICTS
-from htagraph.findings.results import Results
+from htagraph.findings.phrases import spoken
 from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
+from htagraph.graph.measures.steps import is_paced_by_ends, known_lengths, regular_steps
 from htagraph.output.report import Report, drawn, gives, report_on
-from htagraph.queries.path_segments import Bound, bound_of
-from htagraph.queries.paths import CriticalPath
-from htagraph.whatif.asked import asked_text
+from htagraph.queries.path_segments import bound_of
+from htagraph.whatif.asked import asked_text, factor_note
 from htagraph.whatif.options import Change, Sweep
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario, sweep, what_if
@@ -85,15 +85,18 @@ def what_if_report(
     brief = {name: table for name, table in tables.items() if name != "bounds"}
     unshown = ["low", "high"] if findings.tells_saving(after) else []  # one interval is told: that of the gain
     brief["prediction"] = brief["prediction"].drop(columns=[*unshown, "gain_us", "gain_low_us", "gain_high_us"])
-    brief["step_times"] = by_step(tables["step_times"])
+    brief["step_times"] = by_step(after)
     brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
               for group, rows in bounds.groupby("group", sort=False)}  # fmt: skip
     if len(texts) == 1:
         del brief["changes"]
     notes = list(after.notes)
+    is_of_host = any(change.method == "infinite_host" for change in changes)
+    stays = findings.stays_note(paths[1]) if is_of_host else ""
+    told = spoken(factor_note(changes), *notes, stays, findings.path_note(*paths))
     sentences = [
-        *findings.sentences(after, *map(_bound_by_gain, paths), texts=words),
-        *(f"Note: {note}" for note in notes),
+        *findings.sentences(after, *map(bound_of, paths), texts=words),
+        *(f"Note: {note}" for note in told),
     ]
     sentences[:0] = unmatched_sentences(after.baseline)
     return report_on(
@@ -103,18 +106,10 @@ def what_if_report(
         sentences,
         figures={"notes": notes},
         brief=brief,
-        titles={"step_times": "Step times, each from the end of the step before, the first from its start"},
+        titles={"step_times": _step_title(brief["step_times"])},
         plot=after.plot,
         rests_on=_HOST if after.changes_unrecorded_host else frozenset(),
     )
-
-
-def _bound_by_gain(path: CriticalPath) -> Bound:
-    """Return the bound of a path: the cause by gain, as in verdicts, and shares of the whole path, as in tables."""
-    by_share = bound_of(path)
-    by_gain = Results(path.graph, path=path).bound
-    cause = by_gain.cause if by_gain.cause in by_share.causes else ""
-    return by_share._replace(cause=cause)
 
 
 def _prediction(after: Outcome) -> pd.DataFrame:
@@ -137,11 +132,34 @@ def _prediction(after: Outcome) -> pd.DataFrame:
     return pd.DataFrame([row])
 
 
-def by_step(times: pd.DataFrame) -> pd.DataFrame:
-    """Return the time of each step of `Outcome.step_times` over all ranks, from the end of the step before to its own.
+def by_step(outcome: Outcome) -> pd.DataFrame:
+    """Return the time of each step, recorded and predicted, and whether the step is a usual step.
 
-    The first step counts from its start. So the times add up to those of all steps, also where steps overlap.
+    The mean of the usual steps is the usual step. A step that no other step bounds lasts from its start to its end. A
+    recording without usual steps has the time of each step from the end of the step before, which add up to all steps.
     """
+    times = outcome.step_times()
+    usual = regular_steps(outcome.baseline, outcome.baseline.time)[0]
+    if not len(usual):
+        return _one_after_the_other(times)
+    rows = times.groupby("step", as_index=False).mean()
+    table = rows[["step"]].copy()
+    table["recorded_us"] = rows["end_us"] - rows["start_us"]
+    table["predicted_us"] = rows["predicted_end_us"] - rows["predicted_start_us"]
+    ends = is_paced_by_ends(outcome.baseline)
+    sides = (
+        ("recorded_us", outcome.baseline, outcome.baseline.time),
+        ("predicted_us", outcome.state.graph, outcome.marks),
+    )
+    for column, graph, moments in sides:
+        numbers, lengths = known_lengths(graph, moments, ends=ends)
+        by_number = pd.Series(lengths / 1000, numbers)
+        table[column] = table["step"].map(by_number).fillna(table[column])
+    return table.assign(usual=table["step"].isin(usual))
+
+
+def _one_after_the_other(times: pd.DataFrame) -> pd.DataFrame:
+    """Return the time of each step over all ranks, from the end of the step before; the first from its start."""
     ends = times.groupby("step", as_index=False).agg(
         start=("start_us", "min"),
         end=("end_us", "max"),
@@ -151,8 +169,14 @@ def by_step(times: pd.DataFrame) -> pd.DataFrame:
     table = ends[["step"]].copy()
     table["recorded_us"] = ends["end"].diff().fillna(ends["end"] - ends["start"])
     table["predicted_us"] = ends["new_end"].diff().fillna(ends["new_end"] - ends["new_start"])
-    table["speedup"] = table["recorded_us"] / table["predicted_us"]
     return table
+
+
+def _step_title(table: pd.DataFrame) -> str:
+    """Return the title of the times of steps, which says how they make the usual step."""
+    if "usual" in table:
+        return "Step times, mean of ranks; a usual step is the mean of those marked usual"
+    return "Step times, each from the end of the step before, the first from its start"
 
 
 def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame:

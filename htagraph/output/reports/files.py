@@ -88,15 +88,15 @@ def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:
     maybe=("memory_peaks", "memory_at_peak", "memory_devices", "memory_now", "memory_categories"),
     rests_on=frozenset({Part.MEANING}),
 )  # fmt: skip
-def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
-    """Return the report on the memory events of traces."""
+def memory_report(graph: DependencyGraph, inputs: Sequence[str] = (), *, top: int = 15) -> Report:
+    """Return the report on the memory events of traces; `inputs` are the words that choose the job."""
     from htagraph.analyses import memory as analyses
 
     peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)
     tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
     held = tables["memory_at_peak"].replace({"name": {"": "(before the recording)"}}).drop(columns="known")
     return report_on(
-        graph, "memory", tables, findings.peak_sentences(peaks, recorder_of(graph.traces.values())),
+        graph, "memory", tables, findings.peak_sentences(peaks, recorder_of(graph.traces.values()), whose, inputs),
         brief={"memory_peaks": peaks.drop(columns=["activity"]), "memory_at_peak": held},
         plot=lambda: drawn("memory_timeline", analyses.timeline(graph)),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from htagraph.findings.phrases import NO_OPERATOR, Suggestion, command_line, gro
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps, usual_step_ns
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
+from htagraph.output.reports.listed_changes import listed_changes
 from htagraph.queries.on_workers import UPPER_BOUND
 from htagraph.queries.paths import CriticalPath
 
@@ -250,7 +251,12 @@ def time_before_steps(graph: DependencyGraph, window: tuple[int, int]) -> str:
 def _brief_path(
     path: CriticalPath, whole: pd.DataFrame, tables: dict[str, pd.DataFrame], top: int
 ) -> dict[str, pd.DataFrame]:
-    """Return one table per group of all shares, hops by pair of ranks, near paths without activity numbers."""
+    """Return one table per group of all shares, hops by pair of ranks, near paths without activity numbers.
+
+    Categories have the words that sentences use.
+    """
+    from htagraph.findings.verbs.gains import category_words
+
     brief = {}
     for group in ("category", "rank", "operator", "kernel"):
         rows = _steps_as_one(whole) if group == "operator" else whole
@@ -258,6 +264,8 @@ def _brief_path(
         rows = rows.rename(columns={"key": group, "count": "segments"})
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
+    words = category_words(path)
+    brief["path_category"] = brief["path_category"].assign(category=brief["path_category"]["category"].map(words))
     host = tables["host"]
     if len(host):  # one column says what ran, or what untraced code came before
         what = host["what"].where(host["what"] != "", untraced_before(host["before"]))
@@ -304,17 +312,22 @@ _TOP = 10
     rests_on=PREDICTS,
     concludes=("changes", "proposed", "opportunities", "plan", "curve", "saved_us", "low_us", "high_us"),
 )  # fmt: skip
-def plan_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = _TOP, budget: int | None = None) -> Report:
+def plan_report(
+    graph: DependencyGraph, inputs: Sequence[str], *, top: int = _TOP, budget: int | None = None, full: bool = False
+) -> Report:
     """Return the report on what to change.
 
     Args:
         graph: the job.
         inputs: the words that choose what is read.
         top: rows of a table that are shown.
-        budget: how many changes the best set has at most; without a number, the list of all changes comes before the
+        budget: how many changes the best set has at most; without a number, the list of all changes comes with the
             best three.
+        full: whether readers are shown all tables and sentences.
     """
-    return _list_report(graph, inputs, top) if budget is None else _set_report(graph, inputs, top, budget)
+    if budget is not None:
+        return _set_report(graph, inputs, top, budget)
+    return _list_report(graph, inputs, top, full=full)
 
 
 def _set_report(graph: DependencyGraph, inputs: Sequence[str], top: int, budget: int) -> Report:
@@ -332,7 +345,7 @@ def _set_report(graph: DependencyGraph, inputs: Sequence[str], top: int, budget:
     )  # fmt: skip
 
 
-def _list_report(graph: DependencyGraph, inputs: Sequence[str], top: int) -> Report:
+def _list_report(graph: DependencyGraph, inputs: Sequence[str], top: int, *, full: bool) -> Report:
     """Return the report on all changes, on what is worth improving, and on the best set of changes."""
     from htagraph.findings.changes import changes_of
     from htagraph.findings.plan import plan_of
@@ -346,30 +359,31 @@ def _list_report(graph: DependencyGraph, inputs: Sequence[str], top: int) -> Rep
         results.opportunities = opportunities(results.warm_graph, top=results.wide * top)
     table = results.opportunities.head(top)
     found = changes_of(results, exact=True)
-    proposed = found.to_frame()
     best = plan_of(results)
     conclusions = claims_of(results, findings.CONCLUSIONS)
     most_percent = float(table["gain_percent"].max()) if len(table) else 0.0
-    sentences = findings.opportunities_sentences(conclusions, found, inputs, most_percent)
-    is_known = proposed["is_known"].map({True: "yes", False: "no"})
-    brief_changes = proposed.drop(columns=["action", "options", "finding"]).assign(is_known=is_known)
+    said = findings.plan_sentences(conclusions, found, best, inputs, most_percent)
+    listed = listed_changes(found, results.warm_graph)
+    brief = {"proposed": listed.frame}
+    if full:
+        brief |= {"opportunities": with_steps(table, results.warm_graph), **_brief_plan(best, top)}
+    more = Suggestion("All tables, and what bounds the job", command_line("plan", inputs, "--full"))
     return report_on(
         graph,
         "plan",
-        {"proposed": proposed, "opportunities": table, "plan": best.changes, "curve": best.curve},
-        [*sentences, *(best.sentences(inputs) if len(best.changes) else [])],
+        {"proposed": found.to_frame(), "opportunities": table, "plan": best.changes, "curve": best.curve},
+        said.sentences,
         figures={
             "first": found.first.to_dict() if found.first else None,
             "changes": _for_programs(found),
             **_figures_of(best),
         },
-        brief={
-            "proposed": brief_changes,
-            "opportunities": with_steps(table, results.warm_graph),
-            **_brief_plan(best, top),
-        },
-        plot=lambda: drawn("opportunities", table),
-        titles=opportunity_titles(graph) | best.titles,
+        brief=brief,
+        plot=lambda: drawn("plan", best) if len(best.changes) else drawn("opportunities", table),
+        titles=opportunity_titles(graph) | best.titles | {"proposed": listed.title},
+        details=frozenset() if full else said.details,
+        second=said.second,
+        more="" if full else more,
     )
 
 

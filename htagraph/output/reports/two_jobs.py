@@ -96,6 +96,7 @@ _SUMMARY = Table(
     headings={
         "before_per_step_count": "before count", "after_per_step_count": "after count",
         "before_per_step_us": "before_us", "after_per_step_us": "after_us", "change_per_step_us": "change_us",
+        "change": "occurs",
     },
 )  # fmt: skip
 def diff_report(  # noqa: PLR0913 - what the options say
@@ -147,6 +148,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
         *(findings.incomplete_limit(limit.text, fails=strict) for limit in untold),
         *result.sentences(),
         *_start_up(graphs),
+        *findings.next_action(inputs, is_same=change.shows_none or change.is_empty),
     ]
     if lost:
         tables, figures = _without_verdict(tables, figures, lost)
@@ -173,6 +175,10 @@ class _Withheld(NamedTuple):
 
     tables: dict[str, pd.DataFrame]
     figures: dict[str, Any]
+
+
+_OCCURS: Final = {"added": "only after", "removed": "only before", "more": "more often", "fewer": "less often"}
+"""How often a name occurs, in words, by the kind of its change; all further kinds are as often."""
 
 
 def _start_up(graphs: Sequence[DependencyGraph]) -> list[str]:
@@ -217,6 +223,7 @@ def _brief(tables: dict[str, pd.DataFrame], *, is_noise: bool) -> dict[str, pd.D
 def _unlike(names: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison by name that differ, with what is read of them."""
     differ = names[(names["change_per_step_us"] != 0) | (names["change"] != "same")]
+    differ = differ.assign(change=differ["change"].map(_OCCURS).fillna("as often"))
     return differ[[
         "name", "before_per_step_count", "after_per_step_count", "before_per_step_us", "after_per_step_us",
         "change_per_step_us", "change",

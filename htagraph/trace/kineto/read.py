@@ -65,6 +65,7 @@ SETTINGS: Mapping[str, str] = {
     "step": "call prof.step() in the loop",
     "host": "ProfilerActivity.CPU",
     "operators": "activities=[CPU, CUDA]",
+    "graphs": "PyTorch's profiler",
     "lost_device": " (PyTorch prints a warning where the profiler may not record)",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""

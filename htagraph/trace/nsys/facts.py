@@ -27,6 +27,7 @@ SETTINGS: Mapping[str, str] = {
     "step": "around each step",
     "host": "nsys profile -t cuda,nvtx",
     "operators": "nsys profile -t cuda,nvtx, and NVTX ranges around the operators",
+    "graphs": "nsys profile --cuda-graph-trace=node",
     "lost_device": "",
 }
 """What to record with, see `htagraph.trace.readers.Reader`."""

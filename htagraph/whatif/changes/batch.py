@@ -87,11 +87,11 @@ def batch(state: State, /, recorded: int | None = None, new: int | None = None) 
     """
     if new is None:
         said = f"batch({shown(recorded)}) says the recorded batch" if recorded is not None else "no size is given"
-        msg = f"batch: {said}; give the new one, as batch(new=64), or both, as batch(32, 64)"
+        msg = f"{said}; give the new one, as batch(new=64), or both, as batch(32, 64)"
         raise ChangeError(msg)
     after = int(checked(new, "new", least=1))
     if Modelled.BATCH in state.modelled:
-        msg = "batch: the job has another batch already; give one batch"
+        msg = "the job has another batch already; give one batch"
         raise SelectionError(msg)
     job = _job_of(state.graph, recorded)
     others = _others(job, state.also, after)

@@ -78,13 +78,13 @@ def _windows(
 ) -> list[Window]:
     by_time = start_us is not None and end_us is not None
     if (step is None) != by_time or (step is not None and (start_us is not None or end_us is not None)):
-        msg = "cuda_graph: give step=, or start_us= and end_us="
+        msg = "give step=, or start_us= and end_us="
         raise ChangeError(msg)
     acts, origin = graph.activities, graph.origin_ns
     if start_us is not None and end_us is not None:
         low, high = (origin + round(checked(us, "µs", least=-np.inf, most=1e12) * 1000) for us in (start_us, end_us))
         if high <= low:
-            msg = f"cuda_graph: the range from {start_us} to {end_us} µs is empty"
+            msg = f"the range from {start_us} to {end_us} µs is empty"
             raise ChangeError(msg)
         ranks = np.unique(acts.rank[graph.select(rank=rank).activities])
         return [(int(number), low, high) for number in ranks if number >= 0]
@@ -108,7 +108,7 @@ def _inside(graph: DependencyGraph, windows: list[Window]) -> tuple[np.ndarray, 
         launching[rows] |= (time[rows] >= low) & (time[rows] < high)
     calls = np.flatnonzero((acts.kind == ActivityKind.LAUNCH) & launching[0::2])
     if not len(calls):
-        msg = "cuda_graph: nothing is launched in this range; see graph.select(kind='launch').to_frame()"
+        msg = "nothing is launched in this range; see graph.select(kind='launch').to_frame()"
         raise SelectionError(msg)
     lanes = marked(acts.lane[calls], len(graph.lanes) + 1)
     return within & np.repeat(lanes[acts.lane], 2), calls
@@ -124,7 +124,7 @@ def _refuse_syncs(state: State, inside: np.ndarray) -> None:
         more = len(blocking_calls) - 3  # of the others an error gives the number
         listed = "; ".join(graph.describe(int(each)) for each in blocking_calls[:3])
         msg = (
-            f"cuda_graph: the host waits for the device inside the range, which a graph cannot hold: {listed}"
+            f"the host waits for the device inside the range, which a graph cannot hold: {listed}"
             f"{f'; {more} more' if more > 0 else ''}. Choose a range between them, or "
             "remove_sync() (--remove-sync) first"
         )

@@ -44,10 +44,10 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
     Source: Williams, Waterman, Patterson 2009 (roofline); `htagraph.core.devices.PEAKS` says where rates are from.
     """
     if not isinstance(name, str) or not isinstance(recorded, str):
-        msg = f"device: give the name of a product, such as 'H100 SXM', not {shown(name)}"
+        msg = f"give the name of a product, such as 'H100 SXM', not {shown(name)}"
         raise SelectionError(msg)
     if Modelled.DEVICE in state.modelled:
-        msg = "device: kernels are on another device already; give one device"
+        msg = "kernels are on another device already; give one device"
         raise SelectionError(msg)
     graph = state.graph
     wanted, note = device_named(name)
@@ -61,11 +61,11 @@ def device(state: State, /, name: str, *, recorded: str = "") -> State:
         ratio[here], low[here], high[here] = found if each != wanted else (1.0, 1.0, 1.0)
     changed = with_factors(state, rows, ratio, low, high)
     ran = " and ".join(sorted(set(before.values())))
-    told = f"device: kernels as on {wanted}, recorded on {ran}; this leaves host and network"
+    told = f"kernels as on {wanted}, recorded on {ran}; this leaves host and network"
     changed = changed.with_model(Modelled.DEVICE, told)
     to_shape = "" if len(shaped_calls(graph).calls) else setting_for(graph.traces.values(), "shapes")
     for text in (note, *_notes(kernels, before, wanted, to_shape)):
-        changed = changed.with_note(f"device: {text}") if text else changed
+        changed = changed.with_note(text) if text else changed
     return changed
 
 
@@ -82,7 +82,7 @@ def _recorded_devices(graph: DependencyGraph, ranks: Array, recorded: str) -> di
             said = device_name(graph, rank)
             what = f"{said!r} of rank {rank} is no known device" if said else "the recording does not name its device"
             how = "recorded='A100 80GB SXM' (what-if --device NAME,recorded=NAME; capacity --recorded NAME)"
-            msg = f"device: {what}; say which it is like, as {how}"
+            msg = f"{what}; say which it is like, as {how}"
             raise SelectionError(msg)
     return known
 
@@ -97,7 +97,7 @@ def _kernels(graph: DependencyGraph) -> tuple[Array, Kernels]:
     chosen = timed & ~copies & ~of_kinds(table["kind"].to_numpy(np.int8), (KernelKind.COLLECTIVE,))
     chosen &= acts.kind[rows] != ActivityKind.COMMUNICATION
     if not chosen.any():
-        msg = "device: the job has no kernels whose times could change; record it on a device, with its activities"
+        msg = "the job has no kernels whose times could change; record it on a device, with its activities"
         raise SelectionError(msg)
     table, rows = table[chosen], rows[chosen]
     kind = table["kind"].to_numpy(np.int8)

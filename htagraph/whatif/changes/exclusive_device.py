@@ -21,7 +21,7 @@ def exclusive_device(state: State) -> State:
     """
     waited = state.graph.gap_kind == GapKind.OTHER_WORK
     if not waited.any():
-        msg = "exclusive_device: no launched work waited while its device ran nothing recorded"
+        msg = "no launched work waited while its device ran nothing recorded"
         raise SelectionError(msg)
     no_edges = np.zeros(0, np.int64)
     return weighed(state, no_edges, no_edges, waited)

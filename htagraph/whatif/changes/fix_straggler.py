@@ -73,7 +73,7 @@ def fix_straggler(
         msg = f"fix_straggler(to={to!r}): choose from {', '.join(_TO)}"
         raise SelectionError(msg)
     if rank != "auto" and rank not in graph.ranks:
-        msg = f"fix_straggler: rank {rank} is not in this graph; its ranks: {', '.join(map(str, graph.ranks[:32]))}"
+        msg = f"rank {rank} is not in this graph; its ranks: {', '.join(map(str, graph.ranks[:32]))}"
         raise SelectionError(msg)
     slow = slow_ranks(graph) if len(graph.ranks) > 1 else None
     work = _own_work(state)
@@ -84,7 +84,7 @@ def fix_straggler(
     units_by_rank = {one: units for one, units in units_by_rank.items() if (aim[units] >= 0).any()}
     if not units_by_rank:
         who = "no rank's work" if rank == "auto" else f"no work of rank {rank}"
-        msg = f"fix_straggler: {who} is also done by another rank: there is nothing to compare it with"
+        msg = f"{who} is also done by another rank: there is nothing to compare it with"
         raise SelectionError(msg)
     excess = np.where(aim >= 0, work.value - aim, 0)
     total = {one: int(excess[units].sum()) for one, units in units_by_rank.items()}
@@ -98,7 +98,7 @@ def fix_straggler(
         ends = {one: int(predict(s.graph, s.lag, s.gap, s.head).max(initial=0)) for one, s in fixed.items()}
         best = min(fixed, key=ends.__getitem__)
     beyond = f"{total[best] / 1e6:.3f} ms of work beyond its peers' {to}, counting only what is slower on it"
-    note = f"fix_straggler: rank {best} had {beyond}"
+    note = f"rank {best} had {beyond}"
     if first is not None and first != best:
         why = f"; rank {first}, which others wait for most, has none"
     alone = int(work.value[units_by_rank[best] & (aim < 0)].sum())

@@ -47,7 +47,7 @@ def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of 
     kept = replace(kept, source=source.astype(np.int32))
     chain = Edges.of(2 * before + 1, 2 * after, 0, EdgeKind.STREAM, Provenance.ORDER)
     runs = len(np.setdiff1d(before, after))
-    note = f"fuse: {runs + len(after)} kernels became {runs}; {len(calls)} launch calls vanished"
+    note = f"{runs + len(after)} kernels became {runs}; {len(calls)} launch calls vanished"
     state = replace(state, gap=np.where(joins, 0, state.gap)).with_note(note)
     return rewired(state, Edges.concatenate([kept, chain]), np.concatenate([lag, chain.lag]), "fuse")
 

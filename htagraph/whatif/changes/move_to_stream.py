@@ -47,7 +47,7 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     lane, lanes = _moved(graph, rows, stream)
     rows = np.flatnonzero(lane != acts.lane)
     if not len(rows):
-        msg = f"move_to_stream: all selected work is on stream {stream} already"
+        msg = f"all selected work is on stream {stream} already"
         raise SelectionError(msg)
     touched = np.union1d(acts.lane[rows], lane[rows])
     moved = replace(acts, lane=lane)
@@ -59,7 +59,7 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     stays = ~(on_stream & (changed[edges.target // 2] | apart))
     new = np.flatnonzero(changed & (after >= 0))
     chain = Edges.of(2 * after[new] + 1, 2 * new, 0, EdgeKind.STREAM, Provenance.ORDER)
-    note = f"move_to_stream: {len(rows)} pieces of work moved to stream {stream}; data they share is not checked"
+    note = f"{len(rows)} pieces of work moved to stream {stream}; data they share is not checked"
     return with_other_edges(state.with_note(note), stays, chain, "move_to_stream", activities=moved, lanes=lanes)
 
 

@@ -27,7 +27,7 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
         SelectionError: neither is given, a number is out of range, or no message sizes are known.
     """
     if latency_us is None and bandwidth_gb_s is None:
-        msg = "network: give latency_us=, bandwidth_gb_s= or both"
+        msg = "give latency_us=, bandwidth_gb_s= or both"
         raise ChangeError(msg)
     latency = None if latency_us is None else checked(latency_us, "latency_us") * 1000
     per_byte = None if bandwidth_gb_s is None else 1 / checked(bandwidth_gb_s, "bandwidth_gb_s", least=1e-6)
@@ -37,7 +37,7 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     known = job_transfers.moved >= 0
     if not known.any():
         msg = (
-            "network: these traces have no message sizes (PyTorch records them since 2.4, in "
+            "these traces have no message sizes (PyTorch records them since 2.4, in "
             "`record_param_comms`); use scale_network(factor=) instead"
         )
         raise SelectionError(msg)
@@ -51,7 +51,7 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     ratio = np.divide(lag, model, out=np.ones(len(lag)), where=model > 0)
     new = np.where(known & (lag > 0), np.rint(ratio * other), lag).astype(np.int64) + spread
     if not known.all():
-        state = state.with_reason(f"network: {int((~known).sum())} transfers of unknown size keep their time")
+        state = state.with_reason(f"{int((~known).sum())} transfers of unknown size keep their time")
     return weighed(state, job_transfers.edges, new)
 
 
@@ -69,7 +69,7 @@ def _measured(job_transfers: Transfers, lag: np.ndarray) -> np.ndarray:
     lines = fitted(job_transfers, lag)
     if any(line is None for line in lines):
         msg = (
-            "network: all messages have about the same size, so latency and bandwidth cannot be separated; "
+            "all messages have about the same size, so latency and bandwidth cannot be separated; "
             "give both latency_us= and bandwidth_gb_s=, or use scale_network(factor=)"
         )
         raise SelectionError(msg)

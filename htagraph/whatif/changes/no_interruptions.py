@@ -20,6 +20,6 @@ def no_interruptions(state: State) -> State:
         SelectionError: no host thread was interrupted.
     """
     if not len(interrupted(state.graph)):
-        msg = "no_interruptions: host code was not interrupted: what took long took long where it usually does"
+        msg = "host code was not interrupted: what took long took long where it usually does"
         raise SelectionError(msg)
     return with_factor(state, interruption_time(state.graph), 0.0)

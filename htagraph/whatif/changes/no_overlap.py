@@ -41,7 +41,8 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     ranks = np.unique(acts.rank[rows]).tolist()
     source, target = joined((_in_line(graph, rank, rows[acts.rank[rows] == rank]) for rank in ranks), 2)
     new = Edges.of(2 * source + 1, 2 * target, 0, EdgeKind.STREAM, Provenance.ORDER)
-    state = state.with_note(f"no_overlap: {len(rows)} collective kernels run in line with the computation")
+    note = f"{len(rows)} collective kernels run in line with the computation"
+    state = state.with_note(note)
     return with_other_edges(state, None, new, "no_overlap")
 
 
@@ -53,11 +54,10 @@ def _on_hosts(state: State, rows: Ints) -> State:
     after = next_moment(graph, graph.edges.source[edge] >> 1)
     rows, after = rows[after >= 0], after[after >= 0]
     if not len(rows):
-        return state.with_reason(
-            "no_overlap: which thread asked for collectives on host threads is not known: they stay"
-        )
+        reason = "which thread asked for collectives on host threads is not known: they stay"
+        return state.with_reason(reason)
     new = Edges.of(2 * rows + 1, after, 0, EdgeKind.THREAD, Provenance.INFERRED)
-    state = state.with_note(f"no_overlap: {len(rows)} collectives on host threads run while their thread waits")
+    state = state.with_note(f"{len(rows)} collectives on host threads run while their thread waits")
     return with_other_edges(state, None, new, "no_overlap")
 
 

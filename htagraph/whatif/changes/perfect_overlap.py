@@ -51,7 +51,7 @@ def _on_devices(state: State, rows: Ints) -> State:
     vanish &= ~of_kinds(acts.kind[target], STILL_WAITING)
     freed = np.unique(target[vanish & (edges.kind == EdgeKind.STREAM) & (edges.target % 2 == 0)])
     chains, count = _chains(graph, collective, freed), int(vanish.sum())
-    note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({count} waits vanished)"
+    note = f"{len(rows)} collective kernels no longer delay other work ({count} waits vanished)"
     ideal = state.with_note(note).as_ceiling("perfect_overlap")
     return with_other_edges(ideal, ~vanish, chains, "perfect_overlap")
 
@@ -65,7 +65,7 @@ def _on_hosts(state: State, rows: Ints) -> State:
     early = gradient >= 0
     vanish = waits_for(graph, np.setdiff1d(rows, rows[known][early]))
     note = (
-        f"perfect_overlap: {int(early.sum())} collectives on host threads begin with their first gradient; for "
+        f"{int(early.sum())} collectives on host threads begin with their first gradient; for "
         f"{len(rows) - int(early.sum())} nothing waits any more ({int(vanish.sum())} waits vanished)"
     )
     vanish[edge[known][early]] = True

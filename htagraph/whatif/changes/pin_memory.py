@@ -47,7 +47,7 @@ def pin_memory(state: State) -> State:
     is_pageable = names_like(DEFAULT_NAMING.pageable, graph.names, name)
     to_device = names_like(DEFAULT_NAMING.to_device, graph.names, name)
     if not is_pageable.any():
-        msg = "pin_memory: no copy from or to pageable memory was recorded"
+        msg = "no copy from or to pageable memory was recorded"
         raise SelectionError(msg)
     took = acts.duration.copy()
     for direction in (to_device, ~to_device):

@@ -54,7 +54,7 @@ def _why_none(graph: DependencyGraph, calls: Mask) -> str:
     by_copies = (blocked_by_copies(graph) & device_waits(graph, calls)).any()
     if by_copies:
         return (
-            "remove_sync: the selected calls wait for copies of pageable memory only, and these copies block by "
+            "the selected calls wait for copies of pageable memory only, and these copies block by "
             "themselves; pin_memory leaves the wait out"
         )
-    return "remove_sync: the device was done with its work whenever a selected call asked for it"
+    return "the device was done with its work whenever a selected call asked for it"

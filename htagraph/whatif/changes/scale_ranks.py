@@ -82,7 +82,7 @@ def scale_ranks(
     every: tuple[Axis, ...] = get_args(Axis)
     axes = {axis: _whole(sizes[axis], axis) for axis in every if axis in sizes}
     if (n is None) == (not axes):
-        msg = "scale_ranks: give either a number of ranks, or some of data=, tensor= and pipeline="
+        msg = "give either a number of ranks, or some of data=, tensor= and pipeline="
         raise ChangeError(msg)
     wanted = None if n is None else _whole(n, "n")
     if len(transfer_edges(state.graph)[0]):
@@ -91,7 +91,7 @@ def scale_ranks(
         transfers(state)  # raises: no collective is matched
     (axis, size), *more = (axes or {"data": wanted or 1}).items()
     if more:
-        msg = "scale_ranks: from a recording of one rank, only one of data=, tensor= and pipeline= is known"
+        msg = "from a recording of one rank, only one of data=, tensor= and pipeline= is known"
         raise ChangeError(msg)
     _refuse_others(sizes, _USES[axis])
     if size == 1:
@@ -118,7 +118,7 @@ def _refuse_others(sizes: Asked, uses: tuple[str, ...]) -> None:
     """Raise ChangeError for a size that nothing uses."""
     if others := sorted(set(sizes) - {*_USES, *uses}):
         used = f"; {' and '.join(uses)} would count" if uses else ""
-        msg = f"scale_ranks: {others[0]}= changes nothing here, leave it out{used}"
+        msg = f"{others[0]}= changes nothing here, leave it out{used}"
         raise ChangeError(msg)
 
 
@@ -165,7 +165,7 @@ def _grown(
         return with_gradients_exchanged(state, added, growth.gb_s, sizes.get("gradients_mb"))
     except SelectionError as error:
         said = " ".join(notes).removeprefix("extrapolation: ")
-        msg = f"scale_ranks: {said}, but {error}; or give the size of these groups, such as tensor=4"
+        msg = f"{said}, but {error}; or give the size of these groups, such as tensor=4"
         raise SelectionError(msg) from None
 
 
@@ -209,7 +209,7 @@ def _check(growth: Growth, sizes: Asked, added: int) -> None:
     changed = growth.after != growth.before
     _refuse_others(sizes, _USES["data"] if added > 1 else ("bandwidth_gb_s",) if changed.any() else ())
     if ((growth.after > growth.before) & (growth.before == 1)).any():
-        msg = "scale_ranks: process groups of one rank show no transfers; record groups of two, or give groups="
+        msg = "process groups of one rank show no transfers; record groups of two, or give groups="
         raise ChangeError(msg)
     if growth.gb_s is not None and (changed[growth.transfers.collective] & (growth.transfers.moved < 0)).any():
         msg = "bandwidth_gb_s=: the recording does not show what collectives move: scale_network(factor=), --network 2"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.findings.differences.changed_step import CHANGED_STEP
 from htagraph.findings.differences.pair import JobPair
-from tests.strategies import COMPUTE, Json, kernel, launch, load, step
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, step
 
 
 def said(before: list[Json], after: list[Json]) -> list[str]:
@@ -35,3 +35,13 @@ def test_a_job_is_as_long_as_itself() -> None:
     (line,) = said(job(100), job(100))
     assert line.startswith("No difference that these recordings show")
     assert said([], []) == []
+
+
+def test_the_first_sentence_names_the_cause_of_the_change() -> None:
+    before: list[Json] = []
+    after: list[Json] = []
+    for number in range(8):
+        before += [step(number, 1_050 * number, 1_040), op("aten::mm", 1_050 * number + 5, 1_000)]
+        after += [step(number, 2_050 * number, 2_040), op("aten::mm", 2_050 * number + 5, 2_000)]
+    (slower,) = said(before, after)
+    assert slower.endswith("all of that because aten::mm takes 1000.0 µs more.")

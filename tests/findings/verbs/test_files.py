@@ -35,6 +35,10 @@ def test_a_user_without_a_cache_is_told_why() -> None:
 def test_only_clean_files_are_said_to_be_clean() -> None:
     assert validation_sentences(0, 0) == ["Nothing had to be repaired or dropped."]
     assert validation_sentences(3, 0)[0].startswith("Every file can be read;")
+    support = pd.DataFrame({"analysis": ["idle", "path"], "supported": ["partly", "yes"], "why": ["few launches", ""]})
+    partly = validation_sentences(3, 0, support, ["x"])
+    assert partly[0] == "Every file can be read, but these answers are partial: idle (few launches)."
+    assert partly[-1].endswith("htagraph summary x")
     assert validation_sentences(3, 1)[0].startswith("1 file cannot be read, and")
 
 
@@ -84,3 +88,14 @@ def test_without_a_history_nothing_is_said_of_a_peak() -> None:
     said = " ".join(device_sentences(without_peak | {"inactive_bytes": GB / 2}))
     assert "500.0 MB (50 %) is held but not in use now; whether the peak needs this memory is unknown" in said
     assert "fragmented" not in said
+
+
+def test_what_held_the_peak_and_what_to_do_next_are_said() -> None:
+    held = pd.DataFrame({
+        "rank": 0, "device": "cuda:0", "name": ["", "aten::add", "aten::mm"], "bytes": [2 * GB, GB, 0.5 * GB],
+    })  # fmt: skip
+    *_, share, batch, figure = peak_sentences(peaks(0, 0), Recorder(), held, ["x"])
+    assert "50 % was allocated before the recording" in share
+    assert "aten::add holds most of the rest: 1.00 GB" in share
+    assert batch.endswith("htagraph capacity x")
+    assert figure.endswith("htagraph plot memory_timeline x -o memory.html")

@@ -28,7 +28,7 @@ def test_the_demos_path_has_an_answer_the_bound_and_what_to_do_first() -> None:
         f"computation, {share['communication']:.0f} % transfers between ranks and {share['data_loading']:.0f} % the "
         "data loader; it stays on rank 2."
     )
-    assert bound.startswith("Bound by computation: 67 % of the critical path, on rank 2; without it ")
+    assert bound.startswith("Bound by computation: 67 % of the critical path, on rank 2; without computation ")
     assert command.endswith(": htagraph what-if x --fix-straggler auto")
 
 

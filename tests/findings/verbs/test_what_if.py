@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 import htagraph as hg
-from htagraph.findings.verbs.what_if import sentences, sweep_sentences
+from htagraph.findings.verbs.what_if import path_note, sentences, stays_note, sweep_sentences
+from htagraph.output.reports.changes import what_if_report
 from htagraph.queries.path_segments import Batches, Bound
 from htagraph.whatif.asked import asked_text
 from htagraph.whatif.options import CHANGES
@@ -25,12 +26,15 @@ def test_slower_and_faster_are_told_apart() -> None:
     assert "times as long" in sentences(slower, before, now)[0]
     assert "times as fast" in sentences(faster, before, now)[0]
     assert sentences(faster, before, now)[2] == (
-        "It would then be bound by transfers between ranks (80 % of the critical path) instead of computation."
+        "The largest part of the critical path would be transfers between ranks (80 % instead of 0 %), no longer "
+        "computation (0 % instead of 80 %)."
     )
     assert "takes as long" not in sentences(faster, before, now)[0]
     assert "as long as before" in sentences(scenario.run(), before, now)[0]
     assert ", a usual step " in sentences(faster, before, now)[0]
-    assert sentences(faster, before, before)[2].startswith("It would still be bound by computation")
+    assert sentences(faster, before, before)[2].startswith(
+        "The largest part of the critical path would still be computation: 80 %, as before"
+    )
 
 
 def test_the_answer_begins_with_the_changes_in_words() -> None:
@@ -38,7 +42,7 @@ def test_the_answer_begins_with_the_changes_in_words() -> None:
     before = bound("computation")
     asked = asked_text(CHANGES["network"].read("2x"), "--network 2x")
     assert sentences(after, before, before, texts=[asked])[0].startswith(
-        "With --network 2x (transfers take 0.5 times as long), the job would take "
+        "With transfers twice as fast (--network 2x), the job would take "
     )
     assert sentences(after, before, before, texts=[asked] * 3)[0].startswith("With these changes, the job would take ")
 
@@ -67,3 +71,24 @@ def test_more_ranks_are_told_as_samples_per_second() -> None:
         efficiency = f"{100 * samples * after.speedup / 4:.0f} % efficiency"
         found = sentences(after, computes, computes)[1]
         assert found.startswith(f"{done} (90 %: {samples * after.low:.2f} to {samples * after.high:.2f}): {efficiency}")
+
+
+def test_one_interval_is_told_the_wider_one() -> None:
+    """Two steps that differ much: another run may save much more or less than this one."""
+    outcome = hg.what_if(graph_of(DATA / "gloo_ddp")).network("2x").run()
+    report = what_if_report([outcome], ["--network 2x"])
+    assert outcome.doubts
+    assert " ".join(report.sentences).count("(90 %") == 1
+
+
+def test_a_kernel_that_is_not_changed_is_told_where_the_path_holds_another_part_of_it() -> None:
+    graph = graph_of(DATA / "demo")
+    slower = hg.what_if(graph).network("2").run()
+    paths = hg.critical_path(graph), slower.critical_path()
+    assert "takes as long as before, but another part of it is on the path" in path_note(*paths)
+    assert not path_note(paths[0], paths[0])
+
+
+def test_waits_that_stay_are_named_with_their_options() -> None:
+    after = hg.what_if(graph_of(DATA / "demo")).infinite_host().run()
+    assert "--free-dataloader" in stays_note(after.critical_path())

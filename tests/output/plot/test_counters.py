@@ -42,17 +42,17 @@ def test_of_many_ranks_the_same_streams_are_one_below_the_other() -> None:
     assert streams == sorted(streams, key=lambda stream: int(stream.split()[1]))
 
 
-GIB = 2**30
+GB = 10**9
 
 
 def test_categories_are_stacked_areas_that_sum_to_all() -> None:
-    columns = {f"{category}_bytes": [number * GIB, 0] for number, category in enumerate(CATEGORIES)}
-    table = pd.DataFrame({"time_us": [2000.0, 3000.0], **columns}).assign(total_bytes=[28 * GIB, 0])
+    columns = {f"{category}_bytes": [number * GB, 0] for number, category in enumerate(CATEGORIES)}
+    table = pd.DataFrame({"time_us": [2000.0, 3000.0], **columns}).assign(total_bytes=[28 * GB, 0])
     figure = hg.plot.memory_timeline(table)
     assert sum(area.y[0] for area in figure.data) == 28
     assert {area.stackgroup for area in figure.data} == {"memory"}
     title = figure.layout.title.text
-    assert title.startswith("Memory peaks at 28 GiB after 2.00 ms; 25 % of that is of category unknown<br>")
+    assert title.startswith("Memory peaks at 28 GB after 2.00 ms; 25 % of that is of category unknown<br>")
 
 
 def test_a_device_has_lines_of_memory_in_use_and_reserved() -> None:
@@ -63,7 +63,7 @@ def test_a_device_has_lines_of_memory_in_use_and_reserved() -> None:
 
 def test_a_snapshot_is_a_line_of_its_device(tmp_path: Path) -> None:
     path = tmp_path / "snapshot.pickle"
-    history = [{"action": "alloc", "addr": 1, "size": GIB, "time_us": 4}]
+    history = [{"action": "alloc", "addr": 1, "size": GB, "time_us": 4}]
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [history]}))
     (line,) = hg.plot.memory_timeline(hg.memory.read_snapshot(path)).data
     assert list(line.x) == [0.0]
@@ -71,7 +71,7 @@ def test_a_snapshot_is_a_line_of_its_device(tmp_path: Path) -> None:
 
 def test_a_million_points_are_thinned_and_keep_their_peak() -> None:
     size = np.zeros(100_000, np.int64)
-    size[77_777] = 5 * GIB
+    size[77_777] = 5 * GB
     time = np.arange(100_000, dtype=np.float64)
     table = pd.DataFrame({"rank": 0, "device": "cuda:0", "time_us": time, "allocated_bytes": size})
     (line,) = hg.plot.memory_timeline(table).data
@@ -81,6 +81,6 @@ def test_a_million_points_are_thinned_and_keep_their_peak() -> None:
 
 
 def test_many_devices_are_a_picture() -> None:
-    table = pd.DataFrame({"rank": range(512), "device": "cuda:0", "time_us": 1.0, "allocated_bytes": GIB})
+    table = pd.DataFrame({"rank": range(512), "device": "cuda:0", "time_us": 1.0, "allocated_bytes": GB})
     (picture,) = hg.plot.memory_timeline(table).data
     assert (picture.type, len(picture.z)) == ("heatmap", 512)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.output.plot.kernels import CLASS_LABELS, counts_of, used_classes
+from htagraph.output.reports.device_time import roofline_report
 from tests.reach import DATA, graph_of
 
 DEMO = graph_of(DATA / "demo")
@@ -94,7 +95,8 @@ TABLE = pd.DataFrame(
 
 
 def test_a_point_per_known_operator_and_a_roof_with_its_ridge() -> None:
-    points, roof = hg.plot.roofline(TABLE).data
+    points, names, roof = hg.plot.roofline(TABLE).data
+    assert (names.mode, list(names.text)) == ("text", ["aten::mm"])
     assert (list(points.x), list(points.y)) == ([200.0], [100.0])
     assert roof.x[1] == 150.0  # 300 TFLOP/s over 2 TB/s
     assert roof.y[1] == roof.y[2] == 300.0
@@ -102,11 +104,19 @@ def test_a_point_per_known_operator_and_a_roof_with_its_ridge() -> None:
 
 def test_the_title_says_how_much_of_the_roof_is_reached_where_that_is_known() -> None:
     title = hg.plot.roofline(TABLE).layout.title.text.replace("<br>", " ")
-    assert title.startswith("aten::mm, the row with most time, reaches 100 TFLOP/s, 33 % of what the device allows")
+    assert title.startswith("aten::mm loses the most time below the roof: it reaches 33 % of what ")
     unknown = TABLE.assign(peak_gb_s=float("nan"), roof_percent=float("nan"), bound="")
     figure = hg.plot.roofline(unknown)
-    assert len(figure.data) == 1
+    assert len(figure.data) == 2
     assert "the peaks of its device are not known" in figure.layout.title.text.replace("<br>", " ")
+
+
+def test_the_figure_of_the_roofline_names_the_operator_that_the_command_names() -> None:
+    graph = graph_of(DATA / "gpu_demo" / "train")
+    table = hg.roofline(graph, peak_tflop_s=300.0, peak_gb_s=2000.0)
+    report = roofline_report(graph, ["x"], peak_tflops=300.0, peak_gbs=2000.0)
+    operator = hg.plot.roofline(table).layout.title.text.split(" loses ")[0]
+    assert report.sentences[0].startswith(operator)
 
 
 def test_each_launch_and_each_work_is_counted_once() -> None:

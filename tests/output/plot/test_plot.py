@@ -58,7 +58,7 @@ REPORTS: list[tuple[str, Callable[[DependencyGraph], Report]]] = [
     ("queue_length", lambda graph: device_time.counters_report(graph, [])),
     ("roofline", lambda graph: device_time.roofline_report(graph, [])),
     ("collectives", lambda graph: ranks.collectives_report(graph, [])),
-    ("opportunities", lambda graph: ranks.plan_report(graph, [])),
+    ("plan", lambda graph: ranks.plan_report(graph, [])),
     ("memory_timeline", lambda graph: files.memory_report(graph)),
 ]
 

@@ -194,6 +194,14 @@ def test_the_code_of_a_cell_covers_most_of_it(intervals: list[tuple[int, int, in
             assert np.isnan(best) if not max(time) else time[int(best)] == max(time)
 
 
+def test_a_cell_is_empty_where_sums_of_floats_are_not_quite_nothing() -> None:
+    start = np.cumsum(np.full(4000, 0.1)) * 7
+    edges = np.linspace(0.0, 9000.0, 5000)
+    found = longest(np.zeros(4000, np.int64), start, start + 0.1, np.zeros(4000, np.int64), edges)[0]
+    last = int(np.searchsorted(edges, start[-1] + 0.1))
+    assert np.isnan(found[last:]).all()
+
+
 def test_what_runs_in_the_middle_of_a_cell_is_found() -> None:
     row, start, end = np.array([0, 0, 1]), np.array([0.0, 4.0, 5.0]), np.array([3.0, 8.0, 5.5])
     assert running(row, start, end, np.array([0.0, 4.0, 8.0]), 2).tolist() == [[0, 1], [-1, -1]]

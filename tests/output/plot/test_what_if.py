@@ -6,6 +6,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.differences.diff import Diff
+from htagraph.output.reports.changes import by_step
 from htagraph.whatif.outcome import Outcome
 from tests.reach import DATA, graph_of
 
@@ -25,12 +26,9 @@ def test_the_whole_job_has_its_times_and_the_interval(outcome: Outcome) -> None:
 
 def test_each_step_is_drawn_before_and_after(outcome: Outcome) -> None:
     *_, before, after = outcome.plot().data
-    times = outcome.step_times()
-    lengths_us = times["end_us"].max() - times["start_us"].min()
-    predicted_us = times["predicted_end_us"].max() - times["predicted_start_us"].min()
-    assert len(before.y) == len(after.y) == times["step"].nunique()
-    assert sum(before.y) == pytest.approx(lengths_us / 1000)
-    assert sum(after.y) == pytest.approx(predicted_us / 1000)
+    times = by_step(outcome)
+    assert list(before.y) == pytest.approx((times["recorded_us"] / 1000).tolist())
+    assert list(after.y) == pytest.approx((times["predicted_us"] / 1000).tolist())
 
 
 def test_the_title_gives_the_speedup_and_its_interval(outcome: Outcome) -> None:
@@ -100,3 +98,14 @@ def test_each_row_has_a_label_of_its_own_and_the_first_is_the_title(table: pd.Da
     assert len(figure.data) == 2  # without halves, there are no marks of them
     start = "Largest gain: 5.58 ms (21 % of the job) if operator aten::mm took no time<br>"
     assert figure.layout.title.text.startswith(start)
+
+
+def test_the_bars_of_a_plan_have_the_names_of_its_changes_and_follow_each_other() -> None:
+    result = hg.plan(graph_of(DATA / "demo"))
+    figure = hg.plot.plan(result)
+    names = [text.replace("<br>", " ") for text in figure.layout.yaxis.ticktext]
+    assert names == [*result.changes["change"], "together"]
+    adds = figure.data[1]
+    ends = [base + length for base, length in zip(adds.base, adds.x, strict=True)]
+    assert list(adds.base[1:-1]) == pytest.approx(ends[:-2])
+    assert ends[-1] == pytest.approx(ends[-2])

@@ -11,6 +11,7 @@ import htagraph as hg
 from htagraph.output.reports.changes import by_step, sweep_report
 from htagraph.whatif.options import CHANGES, read_sweep
 from tests.reach import DATA, REPOSITORY, graph_of
+from tests.strategies import load, op, step
 
 DEMO = str(REPOSITORY / "data" / "demo")
 
@@ -43,16 +44,19 @@ def test_what_is_no_sweep_is_wrong_usage(text: str, run: Any) -> None:
     assert run("what-if", DEMO, "--sweep", text).code == 2
 
 
-def test_times_of_steps_add_up_to_the_time_of_all_steps_also_where_steps_overlap() -> None:
-    after = hg.what_if(graph_of(DATA / "demo")).fix_straggler(rank="auto").remove_sync(op="aten::item").run()
-    times = after.step_times()
-    table = by_step(times)
-    for end, start, column in (
-        ("end_us", "start_us", "recorded_us"),
-        ("predicted_end_us", "predicted_start_us", "predicted_us"),
-    ):
-        assert table[column].sum() == pytest.approx(times[end].max() - times[start].min())
-    assert (table["speedup"] > 1).all()
+def test_the_usual_steps_of_the_table_are_on_average_the_usual_step_of_the_answer() -> None:
+    for job in ("demo", "gloo_ddp"):
+        after = hg.what_if(graph_of(DATA / job)).fix_straggler(rank="auto").run()
+        table = by_step(after)
+        usual = table[table["usual"]]
+        assert usual["recorded_us"].mean() == pytest.approx(after.baseline_step_ns / 1000)
+        assert usual["predicted_us"].mean() == pytest.approx(after.step_ns / 1000, rel=0.01)
+
+
+def test_steps_without_usual_ones_are_one_after_the_other() -> None:
+    steps = [step(number, 100 * number, 100) for number in range(2)]
+    after = hg.what_if(load([*steps, op("aten::mm", 10, 50), op("aten::mm", 110, 50)])).run()
+    assert "usual" not in by_step(after) or by_step(after)["usual"].any()
 
 
 def test_twice_as_fast_and_twice_as_long_are_opposites_for_every_factor() -> None:

@@ -55,7 +55,7 @@ def test_fused_kernels_are_one_kernel_of_their_summed_duration(pieces: list[Piec
 def test_the_note_says_how_many_kernels_became_how_many() -> None:
     pieces = [Piece(name, 7, 5) for name in "aabaaa"]
     fused = fuse(initial(made(pieces)), name="a")
-    assert fused.notes == ("fuse: 5 kernels became 2; 3 launch calls vanished",)
+    assert fused.notes == ("5 kernels became 2; 3 launch calls vanished",)
 
 
 def test_what_waited_for_one_of_them_waits_for_the_last() -> None:
