@@ -6,7 +6,6 @@ the page begins with its head.
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +38,7 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "placed", "ranked"]
 
-_NO_WAY = "No setting is known to help."
+_NO_WAY = "No change with a known way was found."
 """The words before a fact where no way is known."""
 _FIRST_PLACES: Final = 3
 """Places of faster code whose order is known in every list. Chosen: a head has the first change and the next one that
@@ -115,7 +114,7 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """The advice and the gain, in words."""
-        if self.facts:
+        if self.is_hypothetical:
             return self._fact
         if self.change:
             return f"{self.expected}."
@@ -130,18 +129,27 @@ class ProposedChange:
         """The advice and the gain of the change that can be predicted, without a full stop; empty without a change."""
         if self.change is None:
             return ""
+        gain = brief_gain(self.change.gain)
+        if self.is_hypothetical:
+            return f"{self._fact} If it were written anew with {self.change.name}: {gain}"
         subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
-        return f"{self.action or self._fact} {subject}: {brief_gain(self.change.gain)}"
+        return f"{self.action or _NO_WAY} {subject}: {gain}"
+
+    @property
+    def is_hypothetical(self) -> bool:
+        """Whether it is code without a known way, which somebody would have to write anew: no advice."""
+        return bool(self.subject) and not self.action
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The share of code as sentences, the longest first; none where a way is known, or no share was looked up."""
-        if self.action or not self.subject or math.isnan(self.path_percent):
+        """The share of code as sentences, the longest first; none where a way is known, or the share is small."""
+        is_large = self.path_percent >= MIN_PERCENT  # NaN is not
+        if not self.is_hypothetical or not is_large:
             return ()
-        subject = f"{self.subject[0].upper()}{self.subject[1:]}"
-        takes = f"{subject} takes {share_text(self.path_percent)} of the critical path"
+        share = share_text(self.path_percent)
+        taken = f"{share[0].upper()}{share[1:]} of the critical path is in {self.subject}"
         places = (f": {self.where}" * bool(self.where), f", {self.place}" * bool(self.place), "")
-        return tuple(f"{takes}{place}." for place in dict.fromkeys(places))
+        return tuple(f"{taken}{place}." for place in dict.fromkeys(places))
 
     @property
     def _fact(self) -> str:
@@ -150,9 +158,10 @@ class ProposedChange:
 
     def with_command(self, inputs: Iterable[str]) -> str:
         """Return the change as the first thing to do, with the command that predicts the gain, if one does."""
+        label = "" if self.is_hypothetical else "First: "
         if self.change is None:
-            return f"First: {self.text}"
-        return Suggestion(f"First: {self.expected}", self.change.command(inputs))
+            return f"{label}{self.text}"
+        return Suggestion(f"{label}{self.expected}", self.change.command(inputs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.
@@ -349,7 +358,8 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
         return ProposedChanges((*remedies, *again))
     late = claims_that_are(StragglerClaim, claims)
     looks = [row for row in proposed if row.finding == BOUND.name and row.change is None]
-    changes = [row for row in (*proposed, *code) if row not in looks]
+    records = [row for row in proposed if row.finding == GAIN.name and row.change is None]
+    changes = [row for row in (*proposed, *code) if row not in looks and row not in records]
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
@@ -357,7 +367,8 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     if recording_again:
         return ProposedChanges((*recording_again, *rows))
     if rows and not any(map(_is_surely_known, rows)):
-        rows = [*_of_unrecorded(sentences), *rows]
+        unseen = [replace(row, gain=None) for row in records[:1]]
+        rows = [*(list(_of_unrecorded(sentences)) or unseen), *rows]
     return ProposedChanges(tuple(rows or looks))
 
 

@@ -56,13 +56,21 @@ class HeadLine(NamedTuple):
     """A line of a head."""
 
     label: str
-    """First, Why, Then or Not known; empty for the recording."""
+    """First, Why, Then, Also or Not known; empty for the recording, and where no way is known."""
     sentence: str
 
     @property
     def text(self) -> str:
         """The line as it is read."""
         return f"{self.label}: {self.sentence}" if self.label else self.sentence
+
+
+class NextText(NamedTuple):
+    """The words for the next thing."""
+
+    sentence: str
+    is_advice: bool
+    """Whether it can be done; else it is a fact."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +93,20 @@ class Head:
     """The next thing to do; empty for nothing."""
     not_known: str = ""
     """A gap of the recording; empty for none that matters."""
+    is_advised: bool = True
+    """Whether the first thing is an advice; else it says that no way is known."""
+    is_then_advised: bool = True
+    """Whether the next thing is an advice; else it is a fact on code without a known way."""
 
     @property
     def lines(self) -> list[HeadLine]:
         """The parts as they are read."""
         not_known = f"{self.not_known}." if self.not_known else ""
         lines = [
-            HeadLine("First", self.first),
+            HeadLine("First" if self.is_advised else "", self.first),
             HeadLine("", self.recording),
             *(HeadLine("Why", reason) for reason in self.why),
-            HeadLine("Then", self.then),
+            HeadLine("Then" if self.is_then_advised else "Also", self.then),
             HeadLine("Not known", not_known),
         ]
         return [line for line in lines if line.sentence]
@@ -124,16 +136,15 @@ def head_of(
     sentences = stated(claims)
     first = changes[0] if changes else None
     action = first.text if first else _advised(sentences)
-    head = Head(action, recording.brief)
+    head = Head(action, recording.brief, is_advised=not (first and first.is_hypothetical))
     reasons = list(_reasons(sentences, first))
     head = _with_reasons(head, reasons[:1])
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
-    next_texts = _next_texts(next_change) if next_change else []
     longer = _with_reasons(head, reasons[1:])
-    followed = _longest_that_fits(longer, [replace(longer, then=text) for text in next_texts])
-    # a next change says more than a second reason
-    head = followed if followed.then else _longest_that_fits(longer, [replace(head, then=text) for text in next_texts])
+    # a next change and its gain say more than a second reason
+    followed = [_followed_by(each, text) for text in _next_texts(next_change) for each in (longer, head)]
+    head = _longest_that_fits(longer, followed)
     return _longest_that_fits(head, [replace(head, recording=recording.text)])
 
 
@@ -176,16 +187,23 @@ def _advised(sentences: Iterable[Sentence]) -> str:
     return ""
 
 
-def _next_texts(following: NextChange) -> list[str]:
+def _next_texts(following: NextChange | None) -> list[NextText]:
     """Return texts of the next change, the longest first: facts on its code, or its advice with the added gain."""
+    if following is None:
+        return []
     change = following.row
-    if change.facts:
-        return list(change.facts)
+    if change.is_hypothetical:
+        return [NextText(fact, is_advice=False) for fact in change.facts]
     advice = change.action.first if isinstance(change.action, Advice) else change.action
     title = change.change.title if change.change else ""
     action = advice or (f"{title}." if title else "")
     with_gain = f"{action} {following.gain}" if following.gain else ""
-    return spoken(with_gain, action)
+    return [NextText(text, is_advice=True) for text in spoken(with_gain, action)]
+
+
+def _followed_by(head: Head, text: NextText) -> Head:
+    """Return a head with the next thing."""
+    return replace(head, then=text.sentence, is_then_advised=text.is_advice)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

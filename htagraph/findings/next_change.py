@@ -14,6 +14,7 @@ from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.findings.whereabouts import changed_by
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["NextChange", "next_change_of"]
 
@@ -79,15 +80,18 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
 
 
 def _is_part_of(results: Results, row: ProposedChange, first: ProposedChange) -> bool:
-    """Return whether most of the time of code without a known way is in activities that the first change is about."""
-    if row.is_known:
-        return False
+    """Return whether a change is about activities that the first change is about already.
+
+    Of code without a known way, most of the time counts; a known way may change other things of the same work, so that
+    nearly all of the time counts.
+    """
     graph = results.graph
     acts = graph.activities
     time_ns = np.maximum(graph.own_time, acts.duration * acts.on_device)
     chosen = changed_by(graph, row.options)
-    is_shared = chosen & changed_by(graph, first.options)
-    return bool(time_ns[is_shared].sum() > MOST * time_ns[chosen].sum())
+    shared_ns = time_ns[chosen & changed_by(graph, first.options)].sum()
+    least = LIMITS.nearly_all if row.is_known else MOST
+    return bool(shared_ns > least * time_ns[chosen].sum())
 
 
 def _added(results: Results, first: ProposedChange, rows: Sequence[ProposedChange]) -> Iterator[_Added]:

@@ -11,7 +11,7 @@ import numpy as np
 from htagraph.core.arrays import Ints, Mask, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import is_library_frame, is_source_frame, names_that
+from htagraph.core.naming import is_graph_launch, is_library_frame, is_source_frame, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import steps_of
 from htagraph.findings.finding import in_short
@@ -149,6 +149,9 @@ def _around(graph: DependencyGraph, rows: Ints) -> str:
     duration = acts.duration[rows]
     cause = acts.cause[rows]
     is_launched = acts.on_device[rows] & (cause >= 0)
+    is_replayed = is_launched & names_that(is_graph_launch, graph.names)[acts.name[cause]]
+    if duration[is_replayed].sum() > MOST * duration.sum():  # the code that replays a graph is not the code of a kernel
+        return ""
     inner = np.where(is_launched, cause, rows)
     for wanted in _kinds_around(graph, rows):
         around = graph.tree.nearest(wanted, inner)
