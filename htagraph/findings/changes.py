@@ -29,6 +29,7 @@ from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
+from htagraph.findings.too_little import TOO_LITTLE
 from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.findings.whereabouts import path_percent, place_of, whereabouts
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -131,7 +132,7 @@ class ProposedChange:
             return ""
         gain = brief_gain(self.change.gain)
         if self.is_hypothetical:
-            return f"{self._fact} If it were written anew with {self.change.name}: {gain}"
+            return f"{self._fact} With new code ({self.change.name}): {gain}"
         subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
         return f"{self.action or _NO_WAY} {subject}: {gain}"
 
@@ -272,7 +273,7 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
         exact: whether each gain has an interval; else faster code has none, but for the first row.
     """
     said = claims_of(results) if claims is None else claims
-    if any(claim.says == INCOMPLETE.name for claim in said):
+    if any(claim.says in (INCOMPLETE.name, TOO_LITTLE.name) for claim in said):
         return ranked(said)
     code = [_of_code(faster) for faster in gaining(results)]
     places = len(code) if exact else _FIRST_PLACES
@@ -364,6 +365,9 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
     recording_again = [*_of_damage(sentences), *_of_counters(sentences), *_of_open_steps(sentences)]
+    little = [_of_recording(finding, group) for finding, group in sentences if finding is TOO_LITTLE]
+    if little:  # what gains in a moment gains nothing that is known in the job
+        return ProposedChanges((*recording_again, *little))
     if recording_again:
         return ProposedChanges((*recording_again, *rows))
     if rows and not any(map(_is_surely_known, rows)):

@@ -33,6 +33,7 @@ from htagraph.findings.slow_beside import SLOW_BESIDE
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.too_little import TOO_LITTLE
 from htagraph.findings.uneven_exchange import UNEVEN_EXCHANGE
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
 from htagraph.findings.unexplained import UNEXPLAINED
@@ -62,6 +63,7 @@ CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_BESIDE, SLOW_STAGE
 FINDINGS: tuple[Finding, ...] = (
     NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], COMPUTE_STREAM, UNEVEN_EXCHANGE, WAITING, DEVICE_IDLE, RECORDED,
     DAMAGED, OPEN_STEP, NO_DEVICE_WORK, ONE_EXECUTION, UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
+    TOO_LITTLE,
 )  # fmt: skip
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}

@@ -47,7 +47,7 @@ def test_the_head_begins_with_the_first_change(path: Path) -> None:
     if first is not None and summary.head.first:
         said = summary.to_dict()["results"]["first"]["text"]
         assert summary.head.first == said
-        assert summary.head.lines[0].label == "First"
+        assert summary.head.lines[0].label == ("" if first.is_hypothetical else "First")
     assert not unfollowable(summary)
 
 

@@ -58,11 +58,11 @@ def test_what_to_do_first_and_next_say_where() -> None:
     found = changes_of(results)
     assert found.first is not None
     assert found.first.text == (
-        "No setting is known to help. Operator aten::mm takes 60 % of the critical path: it runs 8 times, mostly in "
-        "aten::linear."
+        "No change with a known way was found. 60 % of the critical path is in operator aten::mm: it runs 8 times, "
+        "mostly in aten::linear."
     )
     following = next_change_of(results, found)
     assert following is not None
     assert following.row.where == "it runs 8 times"
     head = head_of([], found.rows, RecordingExtent("1 rank.", "1 rank."), following)
-    assert head.then == "Operator aten::sort takes 20 % of the critical path: it runs 8 times."
+    assert head.then == "20 % of the critical path is in operator aten::sort: it runs 8 times."
