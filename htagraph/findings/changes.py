@@ -23,13 +23,13 @@ from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining, halved_
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.no_device_work import NoDeviceWorkClaim
+from htagraph.findings.nothing_recorded import TOO_LITTLE
 from htagraph.findings.open_step import OpenStepClaim
 from htagraph.findings.phrases import Suggestion, share_text
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
-from htagraph.findings.too_little import TOO_LITTLE
 from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.findings.whereabouts import path_percent, place_of, whereabouts
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -160,7 +160,7 @@ class ProposedChange:
     def with_command(self, inputs: Iterable[str]) -> str:
         """Return the change as the first thing to do, with the command that predicts the gain, if one does."""
         label = "" if self.is_hypothetical else "First: "
-        if self.change is None:
+        if self.change is None or (self.is_hypothetical and self.is_tuned):  # nobody writes a library anew
             return f"{label}{self.text}"
         return Suggestion(f"{label}{self.expected}", self.change.command(inputs))
 

@@ -142,9 +142,7 @@ def head_of(
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
     longer = _with_reasons(head, reasons[1:])
-    # a next change and its gain say more than a second reason
-    followed = [_followed_by(each, text) for text in _next_texts(next_change) for each in (longer, head)]
-    head = _longest_that_fits(longer, followed)
+    head = _longest_that_fits(longer, _followed(longer, head, next_change))
     return _longest_that_fits(head, [replace(head, recording=recording.text)])
 
 
@@ -201,9 +199,17 @@ def _next_texts(following: NextChange | None) -> list[NextText]:
     return [NextText(text, is_advice=True) for text in spoken(with_gain, action)]
 
 
-def _followed_by(head: Head, text: NextText) -> Head:
-    """Return a head with the next thing."""
-    return replace(head, then=text.sentence, is_then_advised=text.is_advice)
+def _followed(longer: Head, head: Head, next_change: NextChange | None) -> Iterator[Head]:
+    """Yield heads with the next thing: an advice and its gain say more than a second reason, a fact does not.
+
+    Args:
+        longer: the head with a second reason.
+        head: the same without.
+        next_change: the change to make after the first one.
+    """
+    for text in _next_texts(next_change):
+        for before in (longer, head) if text.is_advice else (longer,):
+            yield replace(before, then=text.sentence, is_then_advised=text.is_advice)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

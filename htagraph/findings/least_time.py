@@ -1,4 +1,4 @@
-"""The least time of device work: what its bytes, its operations and the run of a kernel allow at best."""
+"""The least time of device work: bytes, operations and the run of a kernel allow nothing shorter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ an MI300X. Doubled, kernels of 4 µs have no code that could be faster."""
 
 @once
 def least_ns(graph: DependencyGraph) -> npt.NDArray[np.float64]:
-    """Return the least time of each activity, ns: 0 for all but kernels, and no longer than it took.
+    """Return the least time of each activity, ns: 0 for all but kernels, and no longer than recorded.
 
     Bytes and operations count where shapes were recorded and the device is known.
 
@@ -46,18 +46,18 @@ def least_ns(graph: DependencyGraph) -> npt.NDArray[np.float64]:
     for rank, peak in peaks.items():
         if peak is None:
             continue
-        is_own = (acts.rank[rows] == rank) & is_kernel[rows]
-        own = rows[is_own]
-        moving_ns = costs["bytes"].to_numpy(np.float64)[is_own] / peak.gb_s
-        rates = {each: 1000 * peak.tflop_s(each, tf32=True) for each in np.unique(size[is_own]).tolist()}
-        rate = np.array([rates[each] or np.inf for each in size[is_own].tolist()], np.float64)
-        computing_ns = costs["flop"].to_numpy(np.float64)[is_own] / rate
-        least[own] = np.fmax(least[own], np.fmax(moving_ns, computing_ns))
+        in_rank = (acts.rank[rows] == rank) & is_kernel[rows]
+        kernels = rows[in_rank]
+        moving_ns = costs["bytes"].to_numpy(np.float64)[in_rank] / peak.gb_s
+        rates = {width: 1000 * peak.tflop_s(width, tf32=True) for width in np.unique(size[in_rank]).tolist()}
+        rate = np.array([rates[width] or np.inf for width in size[in_rank].tolist()], np.float64)
+        computing_ns = costs["flop"].to_numpy(np.float64)[in_rank] / rate
+        least[kernels] = np.fmax(least[kernels], np.fmax(moving_ns, computing_ns))
     return np.minimum(least, acts.duration)
 
 
 def least_share(graph: DependencyGraph, chosen: Mask) -> float:
-    """Return the least share of the time of activities that the device needs for them; 0 for host work.
+    """Return the least share of the time of activities that the device needs; 0 for host work.
 
     Args:
         graph: the job.

@@ -69,8 +69,8 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
     if not predicted:
         return NextChange(placed(results, further[0]), "")
     least_us = MIN_PERCENT / 100 * results.makespan_ns / max(results.steps, 1) / 1000
-    others = [row for row in predicted if not _is_part_of(results, row, first)]
-    candidates = _added(results, first, others[:_MOST])
+    beside_first = [row for row in predicted if not _is_part_of(results, row, first)]
+    candidates = _added(results, first, beside_first[:_MOST])
     added = [candidate for candidate in candidates if candidate.adds_us >= least_us]
     if not added:
         return None
