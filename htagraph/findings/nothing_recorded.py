@@ -13,7 +13,7 @@ __all__ = ["NOTHING_RECORDED", "TOO_LITTLE"]
 
 _LEAST_NS: Final = 10_000
 """Time of a recording that can be judged, ns. Chosen: the launch of a kernel, with its kernel, takes as long. Doubled,
-two such launches are refused."""
+two launches are refused."""
 _SHORT_NS: Final = 1_000_000
 """Time of a recording of few rows that can be judged, ns. Chosen: a step of the smallest jobs takes as long.
 Doubled, a job of nine rows is refused up to 2 ms."""

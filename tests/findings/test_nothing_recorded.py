@@ -1,11 +1,17 @@
-"""Too little was recorded: nothing is advised but to record whole steps."""
+"""Whether an empty job is said to be empty, and no other."""
 
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.findings.nothing_recorded import TOO_LITTLE
+from htagraph.findings.nothing_recorded import NOTHING_RECORDED, TOO_LITTLE
 from htagraph.findings.results import Results
 from tests.strategies import kernel, launch, load, op
+
+
+def test_only_a_job_without_any_time_has_nothing() -> None:
+    (claim,) = NOTHING_RECORDED.when(Results(load([])))
+    assert NOTHING_RECORDED.whole(claim).endswith("Was the profiler active during a step?")
+    assert NOTHING_RECORDED.when(Results(load([op("a", 0, 5)]))) == []
 
 
 def test_of_a_moment_nothing_is_advised_but_to_record_steps() -> None:
