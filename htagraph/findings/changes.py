@@ -19,18 +19,19 @@ from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.change import Gain, PredictedChange, brief_gain, gain_of, per_step, scenario_of
 from htagraph.findings.damaged import DamagedClaim
 from htagraph.findings.finding import Claim, Finding, claims_that_are
-from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining
+from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining, halved_in
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.no_device_work import NoDeviceWorkClaim
+from htagraph.findings.nothing_recorded import TOO_LITTLE
 from htagraph.findings.open_step import OpenStepClaim
-from htagraph.findings.phrases import Suggestion
+from htagraph.findings.phrases import Suggestion, share_text
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
 from htagraph.findings.verdict import Sentence, claims_of, stated
-from htagraph.findings.whereabouts import whereabouts
+from htagraph.findings.whereabouts import path_percent, place_of, whereabouts
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.graph.measures.waits import Damage
@@ -38,15 +39,15 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["TABLE", "ProposedChange", "ProposedChanges", "changes", "changes_of", "placed", "ranked"]
 
-_NO_WAY = "No setting is known to help: begin with this code"
-"""The advice where no way is known."""
+_NO_WAY = "No change with a known way was found."
+"""The words before a fact where no way is known."""
 _FIRST_PLACES: Final = 3
 """Places of faster code whose order is known in every list. Chosen: a head has the first change and the next one that
 does not repeat it. Doubled, a summary takes up to three replays more."""
 _AS_PEERS = "As fast as its peers"
 """The change of a rank that the advice names."""
 TABLE: Final = Table(
-    "What to change: known ways first, kernels of libraries last, by what is surely gained",
+    "What to change: known ways first, then code, by what is surely gained",
     Col("change", "str", "the job with the change"),
     Col("low_us", doc="lower end of the 90 % interval of the gain, by replay", heading="at least_us"),
     Col("gain_us", doc="how much shorter a usual step is, or the job where it has no usual steps"),
@@ -85,8 +86,14 @@ class ProposedChange:
     """The change that can be predicted; None where no prediction exists."""
     is_tuned: bool = False
     """Whether it is of kernels that no setting makes faster: a vendor's, in low precision."""
+    subject: str = ""
+    """The code that would have to be written twice as fast; empty for other changes."""
     where: str = ""
     """How often the code runs, and in which code, where no way is known; empty where this is not looked up."""
+    place: str = ""
+    """The code around most of its time, where no way is known; empty for none."""
+    path_percent: float = float("nan")
+    """The share of the critical path that the code takes, percent; NaN where no share was looked up."""
 
     @property
     def is_known(self) -> bool:
@@ -108,9 +115,11 @@ class ProposedChange:
     @property
     def text(self) -> str:
         """The advice and the gain, in words."""
+        if self.is_hypothetical:
+            return self._fact
         if self.change:
             return f"{self.expected}."
-        action = self._action
+        action = self.action or _NO_WAY
         is_recording = self.finding in (START_UP.name, BOUND.name)
         if self.gain is None or is_recording:  # another recording makes no job faster
             return action
@@ -121,20 +130,39 @@ class ProposedChange:
         """The advice and the gain of the change that can be predicted, without a full stop; empty without a change."""
         if self.change is None:
             return ""
+        gain = brief_gain(self.change.gain)
+        if self.is_hypothetical:
+            return f"{self._fact} With new code ({self.change.name}): {gain}"
         subject = _AS_PEERS if self.finding == STRAGGLER.name else self.change.title
-        return f"{self._action} {subject}: {brief_gain(self.change.gain)}"
+        return f"{self.action or _NO_WAY} {subject}: {gain}"
 
     @property
-    def _action(self) -> str:
-        """The advice to a person; where no way is known, the place of the code."""
-        place = f": {self.where}" if self.where else ""
-        return self.action or f"{_NO_WAY}{place}."
+    def is_hypothetical(self) -> bool:
+        """Whether it is code without a known way, which somebody would have to write anew: no advice."""
+        return bool(self.subject) and not self.action
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The share of code as sentences, the longest first; none where a way is known, or the share is small."""
+        is_large = self.path_percent >= MIN_PERCENT  # NaN is not
+        if not self.is_hypothetical or not is_large:
+            return ()
+        share = share_text(self.path_percent)
+        taken = f"{share[0].upper()}{share[1:]} of the critical path is in {self.subject}"
+        places = (f": {self.where}" * bool(self.where), f", {self.place}" * bool(self.place), "")
+        return tuple(f"{taken}{place}." for place in dict.fromkeys(places))
+
+    @property
+    def _fact(self) -> str:
+        """The words for code without a known way, and the share of the code."""
+        return " ".join((_NO_WAY, *self.facts[:1]))
 
     def with_command(self, inputs: Iterable[str]) -> str:
         """Return the change as the first thing to do, with the command that predicts the gain, if one does."""
-        if self.change is None:
-            return f"First: {self.text}"
-        return Suggestion(f"First: {self.expected}", self.change.command(inputs))
+        label = "" if self.is_hypothetical else "First: "
+        if self.change is None or (self.is_hypothetical and self.is_tuned):  # nobody writes a library anew
+            return f"{label}{self.text}"
+        return Suggestion(f"{label}{self.expected}", self.change.command(inputs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change for programs: ``change``, ``gain_us`` (``low``, ``value``, ``high``), ``scope``, ``text``.
@@ -245,7 +273,7 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
         exact: whether each gain has an interval; else faster code has none, but for the first row.
     """
     said = claims_of(results) if claims is None else claims
-    if any(claim.says == INCOMPLETE.name for claim in said):
+    if any(claim.says in (INCOMPLETE.name, TOO_LITTLE.name) for claim in said):
         return ranked(said)
     code = [_of_code(faster) for faster in gaining(results)]
     places = len(code) if exact else _FIRST_PLACES
@@ -257,8 +285,15 @@ def changes_of(results: Results, claims: Sequence[Claim] | None = None, *, exact
 
 
 def placed(results: Results, row: ProposedChange) -> ProposedChange:
-    """Return a row that says where its code runs, if no way is known to make the code faster."""
-    return row if row.action else replace(row, where=whereabouts(results, row.options))
+    """Return a row with the share and the place of its code, if no way is known to make the code faster."""
+    if row.action:
+        return row
+    return replace(
+        row,
+        where=whereabouts(results, row.options),
+        place=place_of(results, row.options),
+        path_percent=path_percent(results, row.options),
+    )
 
 
 def _measured_first(results: Results, code: Sequence[ProposedChange], places: int) -> list[ProposedChange]:
@@ -275,8 +310,7 @@ def _measured_first(results: Results, code: Sequence[ProposedChange], places: in
     sure_us = list[float]()
     for row in sorted(code, key=_least_gain):
         is_decided = len(sure_us) >= places and sorted(sure_us)[-places] >= _gain_us(row)
-        is_left = row.is_tuned and places < len(code)
-        if (is_decided or is_left) and not row.is_known:
+        if is_decided and not row.is_known:
             rows.append(row)
             continue
         measured = _measured(results, row)
@@ -304,6 +338,7 @@ def _of_code(faster: FasterCode) -> ProposedChange:
         gain=faster.change.gain,
         change=faster.change,
         is_tuned=faster.is_tuned,
+        subject=faster.subject,
     )
 
 
@@ -324,17 +359,20 @@ def ranked(claims: Sequence[Claim], code: Sequence[ProposedChange] = ()) -> Prop
         return ProposedChanges((*remedies, *again))
     late = claims_that_are(StragglerClaim, claims)
     looks = [row for row in proposed if row.finding == BOUND.name and row.change is None]
-    changes = [row for row in (*proposed, *code) if row not in looks]
+    records = [row for row in proposed if row.finding == GAIN.name and row.change is None]
+    changes = [row for row in (*proposed, *code) if row not in looks and row not in records]
     changes.sort(key=lambda row: _order(row, late))
     by_options = {row.options: row for row in reversed(changes) if row.change}
     rows = [row for row in changes if row.change is None or by_options[row.options] is row]
     recording_again = [*_of_damage(sentences), *_of_counters(sentences), *_of_open_steps(sentences)]
+    little = [_of_recording(finding, group) for finding, group in sentences if finding is TOO_LITTLE]
+    if little:  # what gains in a moment gains nothing that is known in the job
+        return ProposedChanges((*recording_again, *little))
     if recording_again:
         return ProposedChanges((*recording_again, *rows))
     if rows and not any(map(_is_surely_known, rows)):
-        rows = [*_of_unrecorded(sentences), *rows]
-    if rows and rows[0].is_tuned:  # less work gains, no other kernel
-        rows = [*looks, *rows]
+        unseen = [replace(row, gain=None) for row in records[:1]]
+        rows = [*(list(_of_unrecorded(sentences)) or unseen), *rows]
     return ProposedChanges(tuple(rows or looks))
 
 
@@ -406,7 +444,8 @@ def _proposed(sentences: Sequence[Sentence]) -> Iterator[ProposedChange]:
             action = finding.advice(claim)
             if gain is not None and gain.value_us > 0 and (action or claim.change):
                 is_tuned = isinstance(claim, GainClaim) and claim.is_tuned
-                yield ProposedChange(finding.name, claim.about, action, gain, claim.change, is_tuned)
+                subject = halved_in(claim) if isinstance(claim, GainClaim) else ""
+                yield ProposedChange(finding.name, claim.about, action, gain, claim.change, is_tuned, subject)
 
 
 class _PlaceInList(NamedTuple):
@@ -422,7 +461,7 @@ class _PlaceInList(NamedTuple):
 
 
 def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
-    """Return the place of a row: known ways first, tuned code last, by the sure gain.
+    """Return the place of a row: known ways first, by the sure gain.
 
     Work of all ranks that contains the late work of one rank counts by its gain beyond that rank: the reason why the
     rank is late comes first.
@@ -432,7 +471,7 @@ def _order(row: ProposedChange, late: Sequence[StragglerClaim]) -> _PlaceInList:
     beyond_us = sum(claim.change.gain.value_us for claim in late if claim.change and row.options == claim.within)
     value_us = row.gain.value_us - beyond_us
     sure_us = row.gain.low_us - beyond_us
-    group = 1 if row.is_known else 3 if row.is_tuned else 2
+    group = 1 if row.is_known else 2
     return _PlaceInList(group, -sure_us, -value_us, row.change.title if row.change else row.about)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from htagraph.core.naming import (
 )
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
-from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely
+from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely, usual_us
 from htagraph.findings.finding import (
     PREDICTS,
     Bar,
@@ -42,6 +42,7 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
+from htagraph.findings.least_time import least_share
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.remedy import REMEDY, WAYS_OF_REDUCTIONS, RemedyClaim
@@ -62,10 +63,22 @@ from htagraph.whatif.options import criteria
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "FasterCode", "GainClaim", "gain_name", "gaining", "is_unknown", "proposed", "rows_that_gain"]
+__all__ = [
+    "GAIN",
+    "FasterCode",
+    "GainClaim",
+    "gain_name",
+    "gaining",
+    "halved_in",
+    "is_unknown",
+    "proposed",
+    "rows_that_gain",
+]
 
 _LOADER = "a data loader that keeps up"
 """The change by which a job waits for no batch."""
+_HALF: Final = 0.5
+"""The part of its time that code twice as fast takes."""
 _NUMBER = re.compile(r"\d+")
 _WHAT: dict[What, str] = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
@@ -108,6 +121,8 @@ class GainClaim(Claim):
     """Whether no other gain is larger."""
     encloses: bool = False
     """Whether its activities enclose the activities of that larger whole."""
+    is_at_limit: bool = False
+    """Whether its device needs more than half of its time: it cannot be twice as fast."""
     mostly: str = ""
     """The work inside that is nearly all of its time; empty for none."""
     code: str | None = None
@@ -270,8 +285,6 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
     if gain.percent < MIN_PERCENT:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
-    has_frames = bool((graph.activities.kind == ActivityKind.PYTHON).any())
-    has_loops = any(claim.about == "loops" for claim in claims_that_are(RemedyClaim, results.claims(REMEDY.when)))
     claim = GainClaim(
         "gain",
         name,
@@ -291,10 +304,18 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         is_unknown=is_unknown(results, name),
         is_tuned=_is_tuned(results, row),
         is_region=_is_region(graph, row),
-        has_stacks=has_frames or has_loops,  # what Python does is known then
+        is_at_limit=_least_share(results, row) > _HALF,
+        has_stacks=_has_stacks(results),
         is_interrupted=bool(results.claims(INTERRUPTED.when)),
     )
     return [claim]
+
+
+def _has_stacks(results: Results) -> bool:
+    """Return whether the work of Python between operators is known: by its functions, or by a loop of operators."""
+    has_frames = bool((results.graph.activities.kind == ActivityKind.PYTHON).any())
+    remedies = claims_that_are(RemedyClaim, results.claims(REMEDY.when))
+    return has_frames or any(claim.about == "loops" for claim in remedies)
 
 
 def _ranks_of(results: Results, what: What) -> tuple[int, ...]:
@@ -316,6 +337,15 @@ def _is_tuned(results: Results, row: Mapping[Any, Any]) -> bool:
     works = activities_of(initial(graph), criteria(row["target"]))[:-1] & acts.on_device
     is_tuned = names_that(is_tuned_kernel, graph.names)[acts.name] & works
     return bool(acts.duration[is_tuned].sum() >= LIMITS.nearly_all * max(1, acts.duration[works].sum()))
+
+
+def _least_share(results: Results, row: Mapping[Any, Any]) -> float:
+    """Return the share of the time of a row that no code can be faster than, where devices bound the job; else 0."""
+    is_on_device = row["what"] in ("kernel", "operator") and results.bound.cause == "computation"
+    if not is_on_device or not row["target"]:
+        return 0.0
+    chosen = activities_of(initial(results.graph), criteria(row["target"]))[:-1]
+    return least_share(results.graph, chosen)
 
 
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
@@ -412,9 +442,7 @@ def _most_critical(results: Results, claim: GainClaim) -> Place | None:
 
 def proposed(claim: GainClaim) -> PredictedChange | None:
     """Half the time of a name, a loader that keeps up, or a straggler as fast as its peers: no code takes no time."""
-    if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
-        return None
-    if claim.is_region or claim.code == "":  # "": transfers, which another row of the list is about
+    if _is_no_code(claim):
         return None
     if claim.what == "straggler":
         (rank,) = claim.ranks
@@ -427,6 +455,26 @@ def proposed(claim: GainClaim) -> PredictedChange | None:
     return PredictedChange(f"half the time of {code}", ("--scale", f"{claim.target}:0.5"), claim.half)
 
 
+def _is_no_code(claim: GainClaim) -> bool:
+    """Return whether a claim is of time that no code makes shorter, or that another row of the list is about."""
+    if claim.is_started or claim.is_unknown or claim.is_around:  # nobody can halve first calls, or the unknown
+        return True
+    if claim.is_region or claim.is_at_limit or _is_without_rows(claim.about, has_stacks=claim.has_stacks):
+        return True
+    return claim.code == ""  # transfers, which another row of the list is about
+
+
+def halved_in(claim: GainClaim) -> str:
+    """Return the subject of a claim that proposes half the time of it; empty for claims of other changes."""
+    is_other = claim.change is None or claim.is_loader or claim.what == "straggler"
+    return "" if is_other else claim.code or gain_name(claim)
+
+
+def _is_without_rows(name: str, *, has_stacks: bool) -> bool:
+    """Return whether a name is of time between operators of which no row of Python tells what ran: no code to halve."""
+    return name == BETWEEN_OPERATORS and not has_stacks
+
+
 class FasterCode(NamedTuple):
     """A change of code that gains."""
 
@@ -435,6 +483,8 @@ class FasterCode(NamedTuple):
     """The advice; empty where no way is known."""
     is_tuned: bool
     """Whether the code is of a vendor's library in low precision."""
+    subject: str = ""
+    """The code that would have to be written twice as fast; empty for other changes."""
 
 
 def gaining(results: Results) -> Iterator[FasterCode]:
@@ -446,16 +496,21 @@ def gaining(results: Results) -> Iterator[FasterCode]:
     """
     if PREDICTS & results.graph.ledger.lacks:
         return
+    has_stacks = _has_stacks(results)
     rows = list(rows_that_gain(results))
     code = _code_by_name(results, rows)
     for row in rows:
         name = str(row["name"])
         if _is_region(results.graph, row) or not row["target"] or is_unknown(results, name):
             continue
-        if _has_way(results, name):
+        if _has_way(results, name) or _is_without_rows(name, has_stacks=has_stacks):
             continue
         is_loader = name == "data loading"
-        whole_us = row["gain_us"] if is_loader else row["gain_at_50_us"] * row["gain_us"] / row["whole_us"]
+        stays = _HALF if is_loader else max(_HALF, _least_share(results, row))
+        if stays > _HALF:
+            whole_us = usual_us(_outcome(results.warm_graph, row, stays))
+        else:
+            whole_us = row["gain_us"] if is_loader else row["gain_at_50_us"] * row["gain_us"] / row["whole_us"]
         gain = gain_without_interval(whole_us, results.makespan_ns, results.steps)
         if gain.percent < MIN_PERCENT:
             continue
@@ -463,9 +518,10 @@ def gaining(results: Results) -> Iterator[FasterCode]:
             change = PredictedChange(_LOADER, ("--free-dataloader",), gain)
             yield FasterCode(change, loader_advice(results.bound.batches), is_tuned=False)
         elif name in code:
-            words = f"half the time of {code[name]}"
-            change = PredictedChange(words, ("--scale", f"{row['target']}:0.5"), gain)
-            yield FasterCode(change, "", _is_tuned(results, row))
+            words = code[name]
+            title = f"{words} at the limit of the device" if stays > _HALF else f"half the time of {words}"
+            change = PredictedChange(title, ("--scale", f"{row['target']}:{stays:.4g}"), gain)
+            yield FasterCode(change, "", _is_tuned(results, row), words)
 
 
 def _code_by_name(results: Results, rows: Sequence[Mapping[Any, Any]]) -> dict[str, str]:

@@ -56,13 +56,21 @@ class HeadLine(NamedTuple):
     """A line of a head."""
 
     label: str
-    """First, Why, Then or Not known; empty for the recording."""
+    """First, Why, Then, Also or Not known; empty for the recording, and where no way is known."""
     sentence: str
 
     @property
     def text(self) -> str:
         """The line as it is read."""
         return f"{self.label}: {self.sentence}" if self.label else self.sentence
+
+
+class NextText(NamedTuple):
+    """The words for the next thing."""
+
+    sentence: str
+    is_advice: bool
+    """Whether it can be done; else it is a fact."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +93,20 @@ class Head:
     """The next thing to do; empty for nothing."""
     not_known: str = ""
     """A gap of the recording; empty for none that matters."""
+    is_advised: bool = True
+    """Whether the first thing is an advice; else it says that no way is known."""
+    is_then_advised: bool = True
+    """Whether the next thing is an advice; else it is a fact on code without a known way."""
 
     @property
     def lines(self) -> list[HeadLine]:
         """The parts as they are read."""
         not_known = f"{self.not_known}." if self.not_known else ""
         lines = [
-            HeadLine("First", self.first),
+            HeadLine("First" if self.is_advised else "", self.first),
             HeadLine("", self.recording),
             *(HeadLine("Why", reason) for reason in self.why),
-            HeadLine("Then", self.then),
+            HeadLine("Then" if self.is_then_advised else "Also", self.then),
             HeadLine("Not known", not_known),
         ]
         return [line for line in lines if line.sentence]
@@ -108,8 +120,8 @@ def head_of(
 ) -> Head:
     """Return the head of a summary.
 
-    The first change and the recording always have their place. A reason, a gap of the recording, another reason, the
-    next change and the brackets of the recording follow, each where it fits and repeats no time.
+    The first change and the recording always have their place. A reason, a gap of the recording, the next change,
+    another reason and the brackets of the recording follow, each where it fits and repeats no time.
 
     Args:
         claims: the claims of the job, in the order of reading.
@@ -124,14 +136,13 @@ def head_of(
     sentences = stated(claims)
     first = changes[0] if changes else None
     action = first.text if first else _advised(sentences)
-    head = Head(action, recording.brief)
+    head = Head(action, recording.brief, is_advised=not (first and first.is_hypothetical))
     reasons = list(_reasons(sentences, first))
     head = _with_reasons(head, reasons[:1])
     unknown = _unknown(sentences)[:1]
     head = _longest_that_fits(head, [replace(head, not_known=text) for text in unknown])
-    head = _with_reasons(head, reasons[1:])
-    next_texts = _next_texts(next_change) if next_change else []
-    head = _longest_that_fits(head, [replace(head, then=text) for text in next_texts])
+    longer = _with_reasons(head, reasons[1:])
+    head = _longest_that_fits(longer, _followed(longer, head, next_change))
     return _longest_that_fits(head, [replace(head, recording=recording.text)])
 
 
@@ -174,15 +185,31 @@ def _advised(sentences: Iterable[Sentence]) -> str:
     return ""
 
 
-def _next_texts(following: NextChange) -> list[str]:
-    """Return texts of the next change, the longest first: with the place of its code and what it adds, and without."""
+def _next_texts(following: NextChange | None) -> list[NextText]:
+    """Return texts of the next change, the longest first: facts on its code, or its advice with the added gain."""
+    if following is None:
+        return []
     change = following.row
+    if change.is_hypothetical:
+        return [NextText(fact, is_advice=False) for fact in change.facts]
     advice = change.action.first if isinstance(change.action, Advice) else change.action
     title = change.change.title if change.change else ""
     action = advice or (f"{title}." if title else "")
-    placed = f"{title}: {change.where}." if change.where and not advice else ""
-    with_gain = [f"{text} {following.gain}" for text in spoken(placed, action) if following.gain]
-    return spoken(*with_gain, action)
+    with_gain = f"{action} {following.gain}" if following.gain else ""
+    return [NextText(text, is_advice=True) for text in spoken(with_gain, action)]
+
+
+def _followed(longer: Head, head: Head, next_change: NextChange | None) -> Iterator[Head]:
+    """Yield heads with the next thing: an advice and its gain say more than a second reason, a fact does not.
+
+    Args:
+        longer: the head with a second reason.
+        head: the same without.
+        next_change: the change to make after the first one.
+    """
+    for text in _next_texts(next_change):
+        for before in (longer, head) if text.is_advice else (longer,):
+            yield replace(before, then=text.sentence, is_then_advised=text.is_advice)
 
 
 def _with_reasons(head: Head, reasons: Iterable[str]) -> Head:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from htagraph.core.statistics import MOST
 from htagraph.findings.change import brief_gain
 from htagraph.findings.changes import ProposedChange, ProposedChanges, placed
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
+from htagraph.findings.whereabouts import changed_by
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["NextChange", "next_change_of"]
 
@@ -54,7 +59,7 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         changes: the list of changes, the first thing to do first.
     """
     first = changes.first
-    further = [row for row in changes.rows[1:] if not row.is_tuned]
+    further = changes.rows[1:]
     if first is None or not further:
         return None
     if first.change is None:
@@ -64,13 +69,29 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
     if not predicted:
         return NextChange(placed(results, further[0]), "")
     least_us = MIN_PERCENT / 100 * results.makespan_ns / max(results.steps, 1) / 1000
-    candidates = _added(results, first, predicted[:_MOST])
+    beside_first = [row for row in predicted if not _is_part_of(results, row, first)]
+    candidates = _added(results, first, beside_first[:_MOST])
     added = [candidate for candidate in candidates if candidate.adds_us >= least_us]
     if not added:
         return None
     best = max(added, key=lambda candidate: candidate.rank)
     unit = " per step" if results.steps > 1 else ""
     return NextChange(placed(results, best.row), f"This adds {time_text(best.adds_us)}{unit}.", best.adds_us)
+
+
+def _is_part_of(results: Results, row: ProposedChange, first: ProposedChange) -> bool:
+    """Return whether a change is about activities that the first change is about already.
+
+    Of code without a known way, most of the time counts; a known way may change other things of the same work, so that
+    nearly all of the time counts.
+    """
+    graph = results.graph
+    acts = graph.activities
+    time_ns = np.maximum(graph.own_time, acts.duration * acts.on_device)
+    chosen = changed_by(graph, row.options)
+    shared_ns = time_ns[chosen & changed_by(graph, first.options)].sum()
+    least = LIMITS.nearly_all if row.is_known else MOST
+    return bool(shared_ns > least * time_ns[chosen].sum())
 
 
 def _added(results: Results, first: ProposedChange, rows: Sequence[ProposedChange]) -> Iterator[_Added]:

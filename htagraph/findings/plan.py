@@ -360,6 +360,7 @@ def _proposed(results: Results) -> list[ProposedChange]:
     change of host code.
     """
     rows = [row for row in changes_of(results) if row.change and row.gain]
+    rows = [row for row in rows if row.is_known or not row.is_tuned]  # nobody writes a library anew
     is_any_sure = any(row.is_known and row.gain and row.gain.low_us > 0 for row in rows)
     rows = [row for row in rows if not is_any_sure or (row.gain and row.gain.low_us > 0)]
     return rows[:_MOST_CHANGES]

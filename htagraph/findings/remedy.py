@@ -295,7 +295,8 @@ class _Way(NamedTuple):
     change: str
     """The same change, as a thing."""
     advice: str
-    """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity."""
+    """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity; ``{tuning}`` for the
+    setting of torch.compile that tries kernels, where the job is not compiled."""
     plain: str
     """The same for a program without PyTorch."""
     needs: tuple[Precondition, ...] = ()
@@ -326,7 +327,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
     "allocator": _Way(
         _allocator,
         "without these calls of the allocator",
-        "an allocator without these calls",
+        "memory that the allocator keeps",
         "Use less memory{name}, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
         "Use less memory{name}, or keep what is freed (cudaMallocAsync).",
         (preconditions.CACHES_MEMORY,),
@@ -351,8 +352,8 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
     "below the roof": _Way(
         _below_roof,
         "at half of that peak",
-        "half of the device's peak for these kernels",
-        "Try other kernels for {name}: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+        "kernels that reach half of the device's peak",
+        "Try other kernels for {name}: another backend{tuning}, or other sizes.",
         "Try other kernels for {name}: another library, or other sizes.",
         reach=REACH["below the roof"],
     ),
@@ -484,11 +485,14 @@ class RemedyClaim(Claim):
     """Sentences on facts to check before the advice is followed."""
     is_of_transfers: bool = False
     """Whether the better way is fewer transfers."""
+    is_compiled: bool = False
+    """Whether torch.compile made code of the job."""
 
 
 def _when(results: Results) -> list[RemedyClaim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
+    is_compiled = bool(naming.names_that(naming.is_compiled_region, results.graph.names).any())
     for kind, way in _KINDS.items():
         find = way.find
         of_kind = []
@@ -533,6 +537,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                         name=name,
                         checks=checks,
                         is_of_transfers=find in (_messages, _calls, way_facts.accumulation, *_HALF_THE_BYTES),
+                        is_compiled=is_compiled,
                     )
                     of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
@@ -585,7 +590,8 @@ def _advice(claim: RemedyClaim) -> Advice:
     way = _KINDS[claim.about]
     if not claim.recorder.has_pytorch:
         return Advice(way.plain.format(name=claim.name), *claim.checks)
-    return Advice(way.advice.format(name=claim.name), *way.further, *claim.checks)
+    tuning = "" if claim.is_compiled else ", torch.compile(mode='max-autotune')"
+    return Advice(way.advice.format(name=claim.name, tuning=tuning), *way.further, *claim.checks)
 
 
 REMEDY = Finding(

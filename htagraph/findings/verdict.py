@@ -20,7 +20,7 @@ from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
-from htagraph.findings.nothing_recorded import NOTHING_RECORDED
+from htagraph.findings.nothing_recorded import NOTHING_RECORDED, TOO_LITTLE
 from htagraph.findings.one_execution import ONE_EXECUTION
 from htagraph.findings.open_step import OPEN_STEP
 from htagraph.findings.phrases import spoken
@@ -62,6 +62,7 @@ CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_BESIDE, SLOW_STAGE
 FINDINGS: tuple[Finding, ...] = (
     NOTHING_RECORDED, *OF_PATH, *CHANGES_OF_JOB[:-1], COMPUTE_STREAM, UNEVEN_EXCHANGE, WAITING, DEVICE_IDLE, RECORDED,
     DAMAGED, OPEN_STEP, NO_DEVICE_WORK, ONE_EXECUTION, UNEVEN_STEPS, UNKNOWN_CLOCKS, UNMATCHED, RANKS_MISSING,
+    TOO_LITTLE,
 )  # fmt: skip
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}

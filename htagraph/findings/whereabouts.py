@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
 
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask, marked
-from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_library_frame, is_source_frame, names_that
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.naming import is_graph_launch, is_library_frame, is_source_frame, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import steps_of
 from htagraph.findings.finding import in_short
@@ -17,9 +20,14 @@ from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import regular_steps
 from htagraph.graph.selection import named_activities
+from htagraph.queries.change_scope import activities_of
+from htagraph.queries.weights import initial
 from htagraph.whatif.options import criteria
 
-__all__ = ["whereabouts"]
+__all__ = ["changed_by", "path_percent", "place_of", "whereabouts"]
+
+_SELECTING: Final = ("scale", "fuse", "remove")
+"""The options whose values select activities by criteria."""
 
 
 def whereabouts(results: Results, options: tuple[str, ...]) -> str:
@@ -37,9 +45,60 @@ def whereabouts(results: Results, options: tuple[str, ...]) -> str:
     rows = _rows(results.graph, options)
     if not len(rows):
         return ""
-    around = _around(results.graph, rows)
-    place = f", mostly in {in_short(around)}" if around else ""
-    return f"it runs {_how_often(results, rows)}{place}"
+    place = place_of(results, options)
+    return f"it runs {_how_often(results, rows)}{', ' * bool(place)}{place}"
+
+
+def place_of(results: Results, options: tuple[str, ...]) -> str:
+    """Return in which function, region or operator code mostly runs that one change makes faster; empty for none.
+
+    Args:
+        results: the results of the job.
+        options: the options of the command line that make the code faster.
+    """
+    rows = _rows(results.graph, options)
+    around = _around(results.graph, rows) if len(rows) else ""
+    return f"mostly in {in_short(around)}" if around else ""
+
+
+def path_percent(results: Results, options: tuple[str, ...]) -> float:
+    """Return the share of the critical path that activities take whose time a change scales, percent; NaN for none.
+
+    Args:
+        results: the results of the job.
+        options: the options of the command line that make the code faster.
+
+    Example:
+        >>> import htagraph as hg
+        >>> results = Results(hg.load("data/demo"))
+        >>> 0 < path_percent(results, ("--scale", "op=aten::mm:0.5")) < 100
+        True
+    """
+    chosen = changed_by(results.graph, options)
+    segments = results.path.segments
+    whole = float(segments.length.sum())
+    if not chosen.any() or not whole:
+        return float("nan")
+    is_chosen = chosen[segments.activity] & (segments.gap == GapKind.NONE)
+    return 100 * float(segments.length[is_chosen].sum()) / whole
+
+
+def changed_by(graph: DependencyGraph, options: Sequence[str]) -> Mask:
+    """Return which activities options of the command line scale, fuse or remove; none for other changes.
+
+    Args:
+        graph: the job.
+        options: the options.
+    """
+    state = initial(graph)
+    chosen = np.zeros(len(graph.activities), np.bool_)
+    for option, value in steps_of(options):
+        if option not in _SELECTING:
+            continue
+        text = value.rpartition(":")[0] if option == "scale" else value
+        with suppress(SelectionError):
+            chosen |= activities_of(state, criteria(text))[:-1]
+    return chosen
 
 
 def _rows(graph: DependencyGraph, options: tuple[str, ...]) -> Ints:
@@ -90,6 +149,9 @@ def _around(graph: DependencyGraph, rows: Ints) -> str:
     duration = acts.duration[rows]
     cause = acts.cause[rows]
     is_launched = acts.on_device[rows] & (cause >= 0)
+    is_replayed = is_launched & names_that(is_graph_launch, graph.names)[acts.name[cause]]
+    if duration[is_replayed].sum() > MOST * duration.sum():  # the code that replays a graph is not the code of a kernel
+        return ""
     inner = np.where(is_launched, cause, rows)
     for wanted in _kinds_around(graph, rows):
         around = graph.tree.nearest(wanted, inner)

@@ -94,7 +94,9 @@ def render_summary(
     `inputs` are the words of the command line that choose the traces, for the suggested commands.
     """
     first = summary.changes.first
-    last = [Suggestion(first.change.title, first.change.command(inputs))] if first and first.change else []
+    last = list[str]()
+    if first and first.change and not first.is_hypothetical:
+        last.append(Suggestion(first.change.title, first.change.command(inputs)))
     if not full:
         also = f"{plural(len(summary.verdict), 'finding')} in full, and all tables"
         last.append(Suggestion(also, command_line("summary", inputs, "--full")))

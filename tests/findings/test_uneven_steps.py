@@ -70,7 +70,9 @@ def test_no_step_is_left_out_silently_where_few_are_usual() -> None:
 
 
 def test_a_mean_that_no_step_takes_is_told_with_the_range() -> None:
-    assert usual_step_text(load(steps_of(*(60, 100, 125) * 2))) == "6 steps of 60.0 µs to 125.0 µs (95.0 µs in the mean)"
+    assert (
+        usual_step_text(load(steps_of(*(60, 100, 125) * 2))) == "6 steps of 60.0 µs to 125.0 µs (95.0 µs in the mean)"
+    )
     assert usual_step_text(load(steps_of(100, 150, 120))) == "3 steps of 123.3 µs"
 
 

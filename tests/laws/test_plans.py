@@ -20,5 +20,5 @@ def test_a_plan_is_the_best_of_all_sets(regime: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         simulate(job).write(folder, level=1, truth=False)
         table = compared(hg.load(folder))
-    assert table["offers"].max() > 3, "as many sets as changes would show nothing"
+    assert table["offers"].max() > 2, "as many sets as changes would show nothing"
     assert (table["lost_percent"].abs() <= 0.1).all(), table[["plan", "best", "lost_percent"]].to_string()

@@ -365,7 +365,7 @@ def _head(results: PageResults) -> Html:
         label = element("b", f"{line.label}: ") if line.label else NOTHING
         parts.append(element("p", label, line.sentence))
     first = results.summary.changes.first
-    if first is not None and first.change is not None:
+    if first is not None and first.change is not None and not first.is_hypothetical:
         command = element("code", first.change.command(results.words))
         parts.append(element("p", element("span", "Try ", command), class_="try"))
     place = _place_of(results, first)

@@ -49,8 +49,8 @@ def test_what_to_do_first_is_said_first_with_its_command() -> None:
     claims = [gain("aten::mm", 5000.0, 2.0, "operator", target="op=aten::mm", half_us=300.0, steps=10)]
     (sentence,) = opportunities_sentences(claims, ranked(claims), ["x"])
     assert sentence == (
-        "First: No setting is known to help: begin with this code. Half the time of operator aten::mm: 30.0 µs less "
-        "per step (1 %): htagraph what-if x --scale op=aten::mm:0.5"
+        "No change with a known way was found. With new code (half the time of operator aten::mm): 30.0 µs less per "
+        "step (1 %): htagraph what-if x --scale op=aten::mm:0.5"
     )
 
 

@@ -110,7 +110,8 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
     said = results("critical-path", simulated(regime))["conclusions"]
     assert said[1].startswith(f"Bound by {bound}")
     if regime == "gpu_bound":  # its kernels multiply in low precision already: no command makes them faster
-        assert "less work: it multiplies" in said[-1]
+        assert said[-1].startswith("No change with a known way was found.")
+        assert "htagraph what-if" not in said[-1]
         return
     line = shlex.split(said[-1].partition(": htagraph ")[2])
     (prediction,) = results(*line)["prediction"]
