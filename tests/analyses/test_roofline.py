@@ -195,9 +195,9 @@ def test_a_causal_mask_is_counted_where_it_was_recorded_and_is_up_to_where_not(t
     table = hg.roofline(load([known, shaped(ATTENTION, 10, 9, shapes)], tmp_path)).set_index("at_most")
     assert table["flop"].to_dict() == {False: 2 * 2 * 10 * 16, True: 2 * 2 * 16 * 16}
     said = " ".join(run("roofline", tmp_path / "rank-0.json", "--peak-tflops=1", "--peak-gbs=1").out.split())
-    assert "2 operators computed up to 1.66e-09 TFLOP" in said
+    assert "2 operators computed up to 1.66e-06 GFLOP" in said
     assert "Of these, 1 operator may have computed less: whether a mask is causal, or where groups end, was not" in said
-    assert "it reaches up to 6 % of what" in said
+    assert "at up to 6 % of what" in said
 
 
 def test_numbers_of_4_bits_come_in_pairs_and_complex_ones_are_not_counted(tmp_path: Path) -> None:
