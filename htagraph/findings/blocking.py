@@ -74,7 +74,7 @@ def _when(results: Results) -> list[BlockingClaim]:
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
     outcome = what_if(graph).remove_sync(**place.criteria).run()
-    gain = gain_of(outcome, makespan, results.steps)
+    gain = gain_of(outcome, results.whole)
     if gain.percent < 100 * MIN_SHARE:
         return []
     target = criteria_text(place.criteria)

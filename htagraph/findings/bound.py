@@ -271,7 +271,7 @@ def _steady_ns(results: Results) -> int:
 def _gain(results: Results, cause: str) -> Gain:
     """Return the gain of the job if a cause takes no time."""
     outcome = scenario_of(results.warm_graph, FREE[cause][1].split()).run()
-    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    gain = gain_of(outcome, results.whole)
     value_us = results.free[cause] / 1000
     return replace(gain, value_us=value_us, low_us=min(gain.low_us, value_us), high_us=max(gain.high_us, value_us))
 

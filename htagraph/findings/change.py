@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Gain",
     "PredictedChange",
+    "Whole",
     "brief_gain",
     "gain_of",
     "gain_text",
@@ -43,6 +44,17 @@ __all__ = [
 _MIN_SPREAD = 0.25
 """Width of a gain's interval, relative to the gain; chosen: less does not change the advice, and every prediction has
 about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
+
+
+class Whole(NamedTuple):
+    """The time of which gains are shares."""
+
+    makespan_ns: int
+    """The time of the usual steps, or of the job, without a change, ns."""
+    steps: int
+    """The number of usual steps in it; 0 or 1 for the job."""
+    is_without_start_up: bool = False
+    """Whether the start-up of the job is no part of it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,15 @@ class Gain:
     """The step of more than half of the saving; None for no step."""
     telling: str = ""
     """A recording that would tell how much the change saves; empty where this recording tells."""
+    is_without_start_up: bool = False
+    """Whether the start-up of the job is no part of the makespan."""
+
+    @property
+    def whole_words(self) -> str:
+        """The time of which the gain is a share, in words: a step, the job, or the job apart from start-up."""
+        if self.scope == "step":
+            return "a step"
+        return "the job apart from start-up" if self.is_without_start_up else "the job"
 
     @property
     def percent(self) -> float:
@@ -161,13 +182,12 @@ def steps_of(options: Sequence[str]) -> list[tuple[str, str]]:
     return steps
 
 
-def gain_of(outcome: Outcome, makespan_ns: int, steps: int) -> Gain:
+def gain_of(outcome: Outcome, whole: Whole) -> Gain:
     """Return the gain of a change by replay.
 
     Args:
         outcome: the prediction.
-        makespan_ns: how long the usual steps, or the job, take without the change, ns.
-        steps: how many usual steps these are.
+        whole: the time of which the gain is a share.
     """
     value_us, interval = saved_us(outcome)
     low_us, high_us = interval
@@ -175,16 +195,24 @@ def gain_of(outcome: Outcome, makespan_ns: int, steps: int) -> Gain:
         value_us,
         low_us,
         high_us,
-        steps,
-        makespan_ns / 1000,
+        whole.steps,
+        whole.makespan_ns / 1000,
         most_saved_in(outcome),
         telling_text(outcome, value_us, interval),
+        whole.is_without_start_up,
     )
 
 
-def gain_without_interval(value_us: float, makespan_ns: int, steps: int) -> Gain:
-    """Return a gain that is known to be this long, µs; the further arguments are as in `gain_of`."""
-    return Gain(value_us, value_us, value_us, steps, makespan_ns / 1000)
+def gain_without_interval(value_us: float, whole: Whole) -> Gain:
+    """Return a gain that is known to be this long, µs, as a share of a time."""
+    return Gain(
+        value_us,
+        value_us,
+        value_us,
+        whole.steps,
+        whole.makespan_ns / 1000,
+        is_without_start_up=whole.is_without_start_up,
+    )
 
 
 def interval_us(outcome: Outcome) -> tuple[float, float]:
@@ -286,7 +314,8 @@ def brief_gain(gain: Gain) -> str:
     """
     least_us = per_step(gain.low_us, gain.steps)
     most_us = per_step(gain.high_us, gain.steps)
-    less, whole = ("less per step", "") if gain.scope == "step" else ("less", " of the job")
+    less = "less per step" if gain.scope == "step" else "less"
+    whole = "" if gain.scope == "step" else f" of {gain.whole_words}"
     if not is_sure(gain):
         percent = 100 * gain.high_us / gain.makespan_us if gain.makespan_us else 0.0
         return f"up to {time_text(most_us)} {less} ({share_text(percent)}{whole})"
@@ -307,5 +336,4 @@ def saves_text(gain: Gain) -> str:
 
 def less_text(gain: Gain) -> str:
     """Return how much less time the job would take, or a step where there are several."""
-    subject = "a step" if gain.scope == "step" else "the job"
-    return f"{subject} would take {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{likely(gain)})"
+    return f"{gain.whole_words} would take {time_text(gain.per_step_us)} less ({gain.percent:.0f} %{likely(gain)})"

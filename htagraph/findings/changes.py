@@ -148,7 +148,8 @@ class ProposedChange:
         if not self.is_hypothetical or not is_large:
             return ()
         share = share_text(self.path_percent)
-        taken = f"{share[0].upper()}{share[1:]} of the critical path is in {self.subject}"
+        apart = " apart from start-up" * (self.gain is not None and self.gain.is_without_start_up)
+        taken = f"{share[0].upper()}{share[1:]} of the critical path{apart} is in {self.subject}"
         places = (f": {self.where}" * bool(self.where), f", {self.place}" * bool(self.place), "")
         return tuple(f"{taken}{place}." for place in dict.fromkeys(places))
 
@@ -427,7 +428,7 @@ def _measured(results: Results, row: ProposedChange) -> ProposedChange:
     if row.change is None or row.gain is None or row.gain.low_us < row.gain.high_us:
         return row
     outcome = scenario_of(results.warm_graph, row.options).run()
-    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    gain = gain_of(outcome, results.whole)
     return replace(row, gain=gain, change=replace(row.change, gain=gain))
 
 

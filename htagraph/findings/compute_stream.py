@@ -48,7 +48,7 @@ def _with_gain(results: Results, claim: ComputeStreamClaim, collectives: OnCompu
     if not collectives.is_whole or Part.PEERS in results.graph.ledger.lacks:
         return claim
     outcome = what_if(results.warm_graph).perfect_overlap().run()
-    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    gain = gain_of(outcome, results.whole)
     if gain.percent < MIN_PERCENT:
         return claim
     ceiling = replace(gain, low_us=min(gain.low_us, 0.0))

@@ -437,7 +437,7 @@ def _with_launches_of_graphs(results: Results, gain: Gain) -> Gain:
 def _gain_of_host(results: Results) -> Gain:
     """Return the gain of the job if its host takes no time."""
     outcome = scenario_of(results.warm_graph, ["--infinite-host"]).run()
-    return gain_of(outcome, results.makespan_ns, results.steps)
+    return gain_of(outcome, results.whole)
 
 
 def _loading(results: Results, worst: pd.Series) -> LoadingTime | None:

@@ -265,10 +265,9 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph = results.graph
     name = str(row["name"])
-    makespan_ns = results.makespan_ns
-    gain = gain_without_interval(float(row["gain_us"]), makespan_ns, results.steps)
+    gain = gain_without_interval(float(row["gain_us"]), results.whole)
     half_us = float(row.get("gain_at_50_us", 0.0)) * gain.value_us / row["whole_us"]
-    half = gain_without_interval(half_us, makespan_ns, results.steps)
+    half = gain_without_interval(half_us, results.whole)
     if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
         steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
         if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
@@ -277,11 +276,11 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[GainClaim]:
         outcome = _outcome(results.warm_graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * row["whole_us"]) > 1:
             return []
-        gain = gain_of(outcome, makespan_ns, results.steps)
+        gain = gain_of(outcome, results.whole)
         most_us = max(gain.value_us, min(gain.high_us, row["time_us"]))  # nothing saves more than its own time
         gain = replace(gain, high_us=most_us)
         if row["target"]:
-            half = gain_of(_outcome(results.warm_graph, row, 0.5), makespan_ns, results.steps)
+            half = gain_of(_outcome(results.warm_graph, row, 0.5), results.whole)
     if gain.percent < MIN_PERCENT:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
@@ -511,7 +510,7 @@ def gaining(results: Results) -> Iterator[FasterCode]:
             whole_us = usual_us(_outcome(results.warm_graph, row, stays))
         else:
             whole_us = row["gain_us"] if is_loader else row["gain_at_50_us"] * row["gain_us"] / row["whole_us"]
-        gain = gain_without_interval(whole_us, results.makespan_ns, results.steps)
+        gain = gain_without_interval(whole_us, results.whole)
         if gain.percent < MIN_PERCENT:
             continue
         if is_loader:

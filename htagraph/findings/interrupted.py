@@ -102,7 +102,7 @@ def _when(results: Results) -> list[InterruptedClaim]:
     rank = acts.rank[found.vertex >> 1]
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
-    gain = gain_of(outcome, makespan, results.steps)
+    gain = gain_of(outcome, results.whole)
     change = PredictedChange("host code that nothing interrupts", ("--no-interruptions",), gain)
     claim = InterruptedClaim(
         "interrupted",

@@ -134,7 +134,7 @@ class BestChanges:
             f"{name}, {time_text(us)}{' more' if at else ''}"
             for at, (name, us) in enumerate(zip(rows["change"], rows["adds_us"], strict=True))
         )
-        scope = "" if self.per_step else " of the job"
+        scope = "" if self.per_step or self.without_start_up else " of the job"
         saved = f"{time_text(self.saved_us)}{unit} ({share}{scope}; 90 %: {low} to {high})"
         count = f"{plural(len(rows), 'change')} together save" if len(rows) > 1 else "1 change saves"
         said = f"{'Apart from start-up, ' * self.without_start_up}{count} {saved}: {names}"

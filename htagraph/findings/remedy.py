@@ -517,7 +517,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
                 shown = tuple(rows[:MOST_ROWS].tolist())
-                gain = gain_of(outcome, makespan, results.steps)
+                gain = gain_of(outcome, results.whole)
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
                     low_us, high_us = interval_us(outcome)

@@ -22,6 +22,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import CATEGORIES, ActivityKind
 from htagraph.core.naming import MEMORY_OF_DEVICE
 from htagraph.core.tables import Col, Table
+from htagraph.findings.change import Whole
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps, last_end, usual_steps
@@ -241,6 +242,11 @@ class Results:
     def steps(self) -> int:
         """How many steps the times of gains are divided by; 0 for none."""
         return gain_steps(self.warm_graph)
+
+    @property
+    def whole(self) -> Whole:
+        """The time of which gains are shares."""
+        return Whole(self.makespan_ns, self.steps, self.warm_graph is not self.graph)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:

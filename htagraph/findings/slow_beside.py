@@ -63,7 +63,7 @@ def _claim(results: Results, work: SlowBeside) -> SlowBesideClaim:
     name = names[work.name]
     companion = names[work.companion]
     options = _options(work, exact_glob(name), exact_glob(companion))
-    gain = gain_of(scenario_of(results.warm_graph, options).run(), results.makespan_ns, results.steps)
+    gain = gain_of(scenario_of(results.warm_graph, options).run(), results.whole)
     is_copy = work.kind == ActivityKind.MEMORY
     gain = gain if is_copy else _at_most(gain)
     title = f"no {in_short(companion)} beside {work.op or in_short(name)}"

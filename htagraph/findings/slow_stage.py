@@ -58,7 +58,7 @@ def _when(results: Results) -> list[SlowStageClaim]:
     waited = charged / (stage.steps * len(stage.others))
     # waits of sends and receives at once add up to more
     left = (usual_step_ns(graph, graph.time) - stage.most_ns) / 1000
-    gain = gain_of(outcome, makespan, results.steps)
+    gain = gain_of(outcome, results.whole)
     about = ", ".join(map(str, stage.ranks))
     words = _scale_options(options)
     change = PredictedChange("equal work in all stages", words, gain) if words else None

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.change import gain_without_interval
+from htagraph.findings.change import Whole, gain_without_interval
 from htagraph.findings.finding import Claim, Evidence, Finding, gain_in, in_short, of_activities
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, plural, share_text, time_text
@@ -129,7 +129,7 @@ def _when(results: Results) -> list[StartUpClaim]:
     longest = sorted(calls, key=lambda call: -calls[call])
     rows = tuple(longest) or tuple(graph.start_up.activity.tolist())
     of_ranks = start_up_by_rank(graph)
-    gain = gain_without_interval(on_path_ns / 1000, path_ns, steps=0)
+    gain = gain_without_interval(on_path_ns / 1000, Whole(path_ns, 0))
     claim = StartUpClaim(
         "start_up",
         "start-up",

@@ -117,7 +117,7 @@ def _when(results: Results) -> list[StragglerClaim]:
         cause = "pauses"
     outcome = what_if(results.warm_graph).fix_straggler().run()
     free = _FREES.get(charged)
-    gain = gain_of(outcome, results.makespan_ns, results.steps)
+    gain = gain_of(outcome, results.whole)
     is_known = gain.percent >= MIN_PERCENT and not outcome.changes_unrecorded_host  # else another rank is as late
     about = str(slow.straggler)
     change = (

@@ -64,6 +64,8 @@ def place_of(results: Results, options: tuple[str, ...]) -> str:
 def path_percent(results: Results, options: tuple[str, ...]) -> float:
     """Return the share of the critical path that activities take whose time a change scales, percent; NaN for none.
 
+    The path is that of the usual steps, or of the job without its start-up, as in the sentence on the bound.
+
     Args:
         results: the results of the job.
         options: the options of the command line that make the code faster.
@@ -75,7 +77,7 @@ def path_percent(results: Results, options: tuple[str, ...]) -> float:
         True
     """
     chosen = changed_by(results.graph, options)
-    segments = results.path.segments
+    segments = results.parts
     whole = float(segments.length.sum())
     if not chosen.any() or not whole:
         return float("nan")

@@ -7,7 +7,10 @@ import pytest
 from htagraph.findings.change import (
     Gain,
     PredictedChange,
+    Whole,
+    brief_gain,
     gain_of,
+    gain_without_interval,
     is_sure,
     less_text,
     likely,
@@ -50,6 +53,15 @@ def test_of_a_job_without_usual_steps_gains_are_of_the_job() -> None:
     assert Gain(0.0, 0.0, 0.0, 0, 0.0).percent == 0.0
 
 
+def test_a_share_names_the_time_of_which_it_is() -> None:
+    of_job = gain_without_interval(3000.0, Whole(12_000_000, 0))
+    apart = gain_without_interval(3000.0, Whole(12_000_000, 0, is_without_start_up=True))
+    of_step = gain_without_interval(3000.0, Whole(12_000_000, 3, is_without_start_up=True))
+    assert brief_gain(of_job) == "3.00 ms less (25 % of the job)"
+    assert brief_gain(apart) == "3.00 ms less (25 % of the job apart from start-up)"
+    assert brief_gain(of_step) == "1.00 ms less per step (25 %)"
+
+
 def test_options_are_read_in_their_order() -> None:
     options = ("--fix-straggler", "auto", "--remove-sync=op=aten::item", "--free-dataloader", "--scale", "rank=0:0.5")
     assert steps_of(options) == [
@@ -63,6 +75,6 @@ def test_options_are_read_in_their_order() -> None:
 def test_a_gain_is_that_of_the_command() -> None:
     graph = graph_of(DATA / "demo")
     outcome = scenario_of(graph, ("--remove-sync=op=aten::item", "--scale", "op=aten::mm:0.5")).run()
-    gain = gain_of(outcome, 1000, steps=3)
+    gain = gain_of(outcome, Whole(1000, 3))
     assert gain.low_us <= gain.value_us <= gain.high_us
     assert gain.value_us > 0

@@ -68,7 +68,7 @@ def test_the_list_is_in_its_order_and_each_gain_is_that_of_its_command(path: Pat
         if row.change is None or row.gain is None or row.finding in ("bound", "device_idle"):
             continue
         outcome = scenario_of(results.warm_graph, row.options).run()
-        gained = gain_of(outcome, results.makespan_ns, results.steps).value_us
+        gained = gain_of(outcome, results.whole).value_us
         if row.gain.scope == "job" and results.steps > 1:  # of other steps than the usual ones
             gained = outcome.saved_ns / 1000
         assert row.gain.low_us <= row.gain.value_us <= row.gain.high_us

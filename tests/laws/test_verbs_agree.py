@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.findings.change import gain_of, scenario_of
+from htagraph.findings.change import Whole, gain_of, scenario_of
 from htagraph.findings.changes import changes_of
 from htagraph.findings.phrases import share_text, time_text
 from htagraph.findings.results import Results
@@ -92,7 +92,7 @@ def test_what_if_has_the_interval_of_findings_and_tells_none_beside_the_saving(p
     outcome = hg.what_if(graph_of(path)).infinite_host().run()
     report = what_if_report([outcome], ["--infinite-host"])
     (row,) = report.tables["prediction"].to_dict("records")
-    gain = gain_of(outcome, outcome.baseline_ns, steps=1)
+    gain = gain_of(outcome, Whole(outcome.baseline_ns, 1))
     assert (row["gain_us"], row["gain_low_us"], row["gain_high_us"]) == (gain.value_us, gain.low_us, gain.high_us)
     (times,) = [sentence for sentence in report.sentences if ", the job would take " in sentence]
     assert not any("saves" in sentence for sentence in report.sentences) or "90 %" not in times
