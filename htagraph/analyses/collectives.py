@@ -10,13 +10,18 @@ from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits, bus_factor, lacks_members
 from htagraph.graph.selection import columns_of
+from htagraph.queries.own_sizes import own_sizes
 
 __all__ = ["collectives"]
 
 TABLE = Table(
     "Each rank's part in each collective",
     Col("collective", "int64", "-1 if not matched", heading="number"),
-    Col("op group", "str", "operation, such as ``all_reduce``, and label of the process group; empty if not matched"),
+    Col(
+        "op group",
+        "str",
+        "operation, such as ``all_reduce``, empty if unknown; label of the process group, empty if not matched",
+    ),
     Col("rank activity", "int64"),
     Col("name", "str"),
     Col("step", "int64", "-1 outside steps"),
@@ -82,8 +87,16 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     group = waits.size.copy()  # how many members there are, in the graph or not, as far as that is known
     if matches is not None:
         group[known] = np.maximum(group[known], np.asarray(matches.size)[waits.collective[known]])
-    algorithm, bus = _bandwidths(waits, columns["op"], group)
     absent = group - waits.size
+    bytes_of = waits.bytes.copy()
+    alone = np.flatnonzero(~known)
+    if len(alone):  # what the recording of their own rank says
+        sizes = own_sizes(graph, waits.activity[alone])
+        bytes_of[alone] = sizes.bytes
+        group[alone] = sizes.group_size
+        for place, op in zip(alone.tolist(), sizes.op, strict=True):
+            columns["op"][place] = op
+    algorithm, bus = _bandwidths(waits, bytes_of, columns["op"], group)
     whole = known & (absent == 0) & ~lacks_members(graph)[waits.activity]  # all members are in the graph
     late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
     return TABLE.frame({
@@ -103,7 +116,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         "transfer_us": np.where(whole, waits.pure, 0) / 1000,
         "excess_us": np.where(whole, waits.excess, 0) / 1000,
         "wait_or_transfer_us": np.where(whole, 0, waits.transfer) / 1000,
-        "bytes": np.where(waits.bytes >= 0, waits.bytes.astype(np.float64), np.nan),
+        "bytes": np.where(bytes_of >= 0, bytes_of.astype(np.float64), np.nan),
         "algbw_gb_s": algorithm,
         "busbw_gb_s": bus,
         "last_rank": late.astype(np.int64),
@@ -119,10 +132,10 @@ def _wait_errors(graph: DependencyGraph, rank: np.ndarray, last: np.ndarray) -> 
     return np.where(np.array(errors) >= 0, errors, np.nan)[at.ravel()] if len(errors) else np.empty(0)
 
 
-def _bandwidths(waits: Waits, ops: list[str], group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bandwidths(waits: Waits, bytes_of: np.ndarray, ops: list[str], group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (algorithm bandwidth, bus bandwidth) in 10^9 bytes/s; NaN where bytes are unknown or no time passed."""
-    timed = (waits.bytes >= 0) & (waits.transfer > 0) & waits.shows_transfer
+    timed = (bytes_of >= 0) & (waits.transfer > 0) & waits.shows_transfer
     algorithm = np.full(len(waits), np.nan)
-    algorithm[timed] = waits.bytes[timed] / waits.transfer[timed]
+    algorithm[timed] = bytes_of[timed] / waits.transfer[timed]
     factors = [bus_factor(op, each) for op, each in zip(ops, group.tolist(), strict=True)]
     return algorithm, algorithm * np.array(factors, np.float64)

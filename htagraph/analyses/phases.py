@@ -1,20 +1,16 @@
-"""Regions of a job by the name of their annotation: phases of inference such as prefill and decode."""
+"""Regions of a job by the name of their annotation: phases of inference like prefill and decode."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, Ints, distinct, inverse_of, occurring
+from htagraph.core.arrays import Array
 from htagraph.core.intervals import group_lengths
-from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
-from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, is_compiling, names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.earlier_work import begins_of_devices
-from htagraph.graph.selection import named
-from htagraph.queries.counter_series import launched
 from htagraph.queries.on_workers import rank_by_rank
+from htagraph.queries.phase_regions import phase_regions
 
 __all__ = ["phases"]
 
@@ -31,9 +27,10 @@ TABLE = Table(
     Col(
         "busy_us",
         doc="the part of ``wall_us`` in which kernels or copies of the phase run; of several devices the mean",
+        heading="own work_us",
     ),
-    Col("idle_us", doc="the rest of ``wall_us``"),
-    Col("idle_percent", doc="share of ``wall_us``"),
+    Col("idle_us", doc="the rest of ``wall_us``: the device is idle, or runs work of other phases"),
+    Col("idle_percent", doc="share of ``wall_us``", heading="without own work_percent"),
     Col("kernels", "int64", "number of kernels and copies launched in the phase"),
     Col("launches", "int64", "number of launch calls in the phase; fewer than kernels with CUDA graphs"),
     Col("tokens_per_s", doc="tokens over ``wall_us``; NaN without tokens"),
@@ -56,7 +53,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     Args:
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
-            annotations, such as ``decode``; of regions inside one another, the outermost counts. If not given, the
+            annotations, such as ``decode``; where a region holds another, the outermost counts. If not given, the
             outermost user annotations without collectives, and operators that compile; on a rank without any, its
             steps, as one phase.
 
@@ -70,47 +67,15 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         True
     """
     acts = graph.activities
-    region = _regions(graph, annotation)
-    place = inverse_of(region, len(acts))
-    call, work = launched(graph)
-    owner = graph.tree.nearest(place >= 0, call)
-    call, work, group = call[owner >= 0], work[owner >= 0], place[owner[owner >= 0]]
-    count = len(region)
-    end = acts.end[region].copy()
-    np.maximum.at(end, group, acts.end[work])
-    since = _begins(graph, region, work, group)
-    used = distinct(acts.name[region], len(graph.names)).tolist()
-    phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
-    if annotation is None:  # steps are alike, whatever their numbers
-        steps = acts.name[region[acts.kind[region] == ActivityKind.STEP]].tolist()
-        phase_of_name |= dict.fromkeys(steps, (ANY_STEP, -1))
-    of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
-    table = pd.DataFrame({
-        "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
-        "start": acts.start[region], "name": [graph.names[name] for name in acts.name[region].tolist()],
-        "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
-        "wall_us": (end - since) / 1000, "kernels": np.bincount(group, minlength=count),
-        "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
-    })  # fmt: skip
+    regions = phase_regions(graph, annotation)
+    table = regions.table
+    group = regions.group
     phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
     different = int(phase.max(initial=-1)) + 1
-    begin = np.maximum(acts.start[work], since[group])
-    wall = group_lengths(since, end, phase, different)
-    busy = _mean_of_devices(graph, work, begin, phase[group], different)
+    begin = np.maximum(acts.start[regions.work], regions.since[group])
+    wall = group_lengths(regions.since, regions.end, phase, different)
+    busy = _mean_of_devices(graph, regions.work, begin, phase[group], different)
     return _grouped(table, wall / 1000, busy / 1000)
-
-
-def _begins(graph: DependencyGraph, region: Array, work: Array, group: Array) -> Ints:
-    """Return when the wall time of each region begins, ns on the rank's own clock.
-
-    Work of the region that is queued behind work begun before the recording takes no time of the region until then.
-    """
-    acts = graph.activities
-    begins = acts.start[region].copy()
-    window = begins_of_devices(graph, work)
-    queued = acts.start[work] >= window
-    np.maximum.at(begins, group[queued], window[queued])
-    return begins
 
 
 def _mean_of_devices(graph: DependencyGraph, work: Array, begin: Array, phase: Array, phases: int) -> Array:
@@ -149,18 +114,3 @@ def _grouped(table: pd.DataFrame, wall_us: Array, busy_us: Array) -> pd.DataFram
     table["tokens_per_s"] = 1e6 * table["tokens"].where(table["tokens"] >= 0) / wall
     table = table.sort_values(["rank", "wall_us", "phase"], ascending=[True, False, True], ignore_index=True)
     return TABLE.frame(table)
-
-
-def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
-    """Return the activities that are regions, in ascending order, none in another."""
-    acts, outermost = graph.activities, graph.tree.outermost
-    if annotation is not None:
-        fits = named(graph.names, annotation)
-        is_phase = named([inference_phase(name)[0] for name in graph.names], annotation) & ~fits
-        regions = of_kinds(acts.kind, FRAMES) & fits[acts.name]
-        return outermost(regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
-    collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
-    compiles = names_that(is_compiling, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)  # regions, too
-    rows = outermost(((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name]) | compiles)
-    bare = ~np.isin(acts.rank, occurring(acts.rank[rows]))
-    return np.union1d(rows, outermost((acts.kind == ActivityKind.STEP) & bare))

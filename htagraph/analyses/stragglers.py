@@ -44,7 +44,11 @@ TABLE = Table(
     Col("first_guess", "bool", "whether the rank has the largest ``explained_us``"),
     Col("waits_us", doc="waiting of the rank itself"),
     Col("late_count", "int64", "number of collectives in which the rank arrived last and other ranks waited"),
-    Col("lateness_us", doc="how much later the rank arrives than the median other rank; median over collectives"),
+    Col(
+        "lateness_us",
+        doc="how much later the rank arrives than the median other rank; mean over collectives",
+        heading="mean late_us",
+    ),
     Col(
         "cause",
         "str",
@@ -270,12 +274,12 @@ def _table(
 
 
 def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
-    """Return for each rank how much later it arrives than the median of the others, median over collectives, µs."""
+    """Return for each rank how much later it arrives than the median of the others, mean over collectives, µs."""
     known = waits.collective >= 0
     table = pd.DataFrame({"rank": waits.rank[known], "arrival": (waits.arrival[known] - graph.origin_ns) / 1000})
     table["late"] = table["arrival"] - others_median(table["arrival"].to_numpy(), waits.collective[known])
-    median = table.groupby("rank")["late"].median()
-    return median.reindex(list(graph.ranks)).to_numpy(np.float64)
+    mean = table.groupby("rank")["late"].mean()
+    return mean.reindex(list(graph.ranks)).to_numpy(np.float64)
 
 
 _WORK = {

@@ -82,7 +82,7 @@ def counters(  # noqa: PLR0913 - one argument per option
     """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""
     refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, steps)
-    from htagraph.output.reports.device_time import counters_report
+    from htagraph.output.reports.queues import counters_report
 
     report = counters_report(graph, given(paths, ranks, steps), full=full, series=series)
     if perfetto is not None:

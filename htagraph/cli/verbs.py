@@ -107,7 +107,7 @@ VERBS: Mapping[str, str | Question] = {
     ),
     "memory": "jobs",
     "launches": Question(
-        "reports.device_time:launches_report",
+        "reports.queues:launches_report",
         "What launch calls cost on the host, how long kernels wait after them, and what operators and graphs launch.",
     ),
     "counters": "jobs",

@@ -38,12 +38,13 @@ __all__ = [
     "is_compiling", "is_condition", "is_conversion", "is_copy_to_device", "is_data_loader", "is_device_wait",
     "is_dispatch", "is_enqueuing", "is_fused_optimizer", "is_giving", "is_gradient_ready", "is_graph_launch",
     "is_kernel_launch", "is_library_frame", "is_memory_call", "is_memory_label", "is_memory_of_device",
-    "is_memset_call", "is_module_frame", "is_of_graphs", "is_of_old_pytorch", "is_of_pytorch", "is_of_pytorch_2",
-    "is_on_scores", "is_optimizer", "is_poll", "is_product", "is_product_label", "is_random", "is_release",
-    "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel", "is_tunable_convolution",
-    "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches", "names_like", "names_that",
-    "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions", "short_name", "sibling_names",
-    "stable_name", "step_number", "takes_sizes", "transfer_direction", "without_address",
+    "is_memset_call", "is_module_frame", "is_nccl_kernel", "is_of_ddp", "is_of_graphs", "is_of_old_pytorch",
+    "is_of_pytorch", "is_of_pytorch_2", "is_on_scores", "is_optimizer", "is_poll", "is_product", "is_product_label",
+    "is_random", "is_release", "is_softmax", "is_source_frame", "is_taking", "is_timing", "is_triton_kernel",
+    "is_tunable_convolution", "is_tuning", "is_wait", "is_warm_up", "is_whole_graph", "literal_glob", "matches",
+    "names_like", "names_that", "needs_device", "operator_of_frame", "optimizer_class", "parameter_positions",
+    "short_name", "sibling_names", "stable_name", "step_number", "takes_sizes", "transfer_direction",
+    "without_address",
 ]  # fmt: skip
 
 
@@ -295,6 +296,11 @@ is_backward_region = _named(
     "an annotation or Python frame in which a thread asks the autograd engine for gradients, and waits for them",
 )
 is_gradient_ready = _named(r"(?-i:AccumulateGrad)\Z", "the operator after which a parameter's gradient is complete")
+is_nccl_kernel = _named(r"^nccl(Dev)?Kernel", "a kernel of NCCL or RCCL, for which NCCL_DEBUG=INFO names transports")
+is_of_ddp = _named(
+    r"^(?-i:DistributedDataParallel\.forward\Z|torch(::|\.)distributed(::|\.)(ddp\.)?reducer)",
+    "an operator or annotation of DistributedDataParallel, which reduces gradients in buckets",
+)
 computes = _named(r"^(?-i:aten::)", "an operator of ATen, PyTorch's library of tensors, which never communicates")
 is_collective_call = _named(r"^(?-i:c10d::)", "an operator that enqueues a collective")
 is_data_loader = _named(

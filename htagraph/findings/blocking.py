@@ -17,6 +17,7 @@ from htagraph.findings.finding import gain_in
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.fetched_values import Use, use_of
 from htagraph.queries.host_time import calls_that_wait, longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
@@ -34,9 +35,18 @@ _OF_USE: Final[dict[Use, str]] = {
         "The host waits for a size that the next operator takes: pad to a fixed size, or use a mask in place of the "
         "size."
     ),
+    "upload": (
+        "The host waits while it copies a few bytes to the device: make this value on the device once, or pin it and "
+        "copy with non_blocking=True."
+    ),
     "condition": ("The host waits for a condition: decide on the device (torch.where), or check every few steps only."),
 }
 """The advice where a value is used at once, and no wait can be moved, by the use."""
+
+
+_FEW_PER_STEP: Final = LIMITS.few
+"""Waits of a rank in a step that may be of a log: a loss, its parts, a norm of gradients. Chosen: models have more
+layers. Doubled, a small model's layers are told to fetch values every few steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +63,8 @@ class BlockingClaim(finding.Claim):
     """The purpose of the fetched values; empty where nothing shows that values are used at once."""
     computes: bool = False
     """Whether most of the waits are inside operators that launch kernels."""
+    may_be_rare: bool = True
+    """Whether there are so few of these waits in a step that they may be of a log, and not of each layer."""
 
 
 def _when(results: Results) -> list[BlockingClaim]:
@@ -79,6 +91,7 @@ def _when(results: Results) -> list[BlockingClaim]:
         frame=_frame(graph, place.criteria),
         use=_use(graph, place.criteria),
         computes=_computes(graph, place.criteria),
+        may_be_rare=_may_be_rare(graph, place.criteria),
     )
     return [finding.saved_claim(claim)]
 
@@ -111,13 +124,24 @@ def _computes(graph: DependencyGraph, which: dict[str, Any]) -> bool:
     return bool(len(around)) and float(has.mean()) > MOST
 
 
+def _may_be_rare(graph: DependencyGraph, which: dict[str, Any]) -> bool:
+    """Return whether each rank has at most a few of these waits in a step, as a log of the loss has, and no layer."""
+    acts = graph.activities
+    calls = calls_that_wait(graph)
+    chosen = calls[marked(graph.select(**which).activities, len(acts))[calls]]
+    ranks = max(len(np.unique(acts.rank[chosen])), 1)
+    steps = max(len(np.unique(acts.step[chosen])), 1)
+    return len(chosen) <= _FEW_PER_STEP * ranks * steps
+
+
 def _advice(claim: BlockingClaim) -> str:
     if claim.use:
         return _OF_USE[claim.use]
     if claim.computes:
         return "See what makes it wait: a size that depends on values, a copy, or kernels that are tried out."
     where = f" in {finding.in_short(claim.frame)}" if claim.frame else ""
-    return f"Move {finding.in_short(claim.about)}{where} out of the loop, or do it every few steps only."
+    rarely = ", or do it every few steps only" if claim.may_be_rare else ", or keep its result on the device"
+    return f"Move {finding.in_short(claim.about)}{where} out of the loop{rarely}."
 
 
 def _evidence(results: Results, claim: BlockingClaim) -> finding.Evidence:

@@ -15,7 +15,14 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kernels import is_tuned_kernel
 from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, is_compiled_region, is_data_loader, is_dispatch, names_that
+from htagraph.core.naming import (
+    BETWEEN_OPERATORS,
+    is_collective_call,
+    is_compiled_region,
+    is_data_loader,
+    is_dispatch,
+    names_that,
+)
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.change import Gain, PredictedChange, gain_of, gain_without_interval, likely, usual_us
@@ -35,10 +42,9 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
-from htagraph.findings.least_time import least_share
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
-from htagraph.findings.remedy import REMEDY, RemedyClaim
+from htagraph.findings.remedy import REMEDY, WAYS_OF_REDUCTIONS, RemedyClaim
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -163,7 +169,13 @@ def _when(results: Results) -> list[GainClaim]:
         )
         for claim in claims
     ]
-    return [replace(claim, change=proposed(claim)) for claim in claims]
+    return [replace(claim, change=None if _has_way(results, claim.about) else proposed(claim)) for claim in claims]
+
+
+def _has_way(results: Results, name: str) -> bool:
+    """Return whether a name is of calls that wait for reductions for which a better way is known."""
+    remedies = claims_that_are(RemedyClaim, results.claims(REMEDY.when))
+    return is_collective_call(name) and any(claim.about in WAYS_OF_REDUCTIONS for claim in remedies)
 
 
 def _encloses(graph: DependencyGraph, name: str, other: Claim | None) -> bool:
@@ -331,6 +343,9 @@ def _least_share(results: Results, row: Mapping[Any, Any]) -> float:
     is_on_device = row["what"] in ("kernel", "operator") and results.bound.cause == "computation"
     if not is_on_device or not row["target"]:
         return 0.0
+    # loaded here, for a summary of a job that devices do not bound starts sooner without
+    from htagraph.findings.least_time import least_share
+
     chosen = activities_of(initial(results.graph), criteria(row["target"]))[:-1]
     return least_share(results.graph, chosen)
 
@@ -477,7 +492,8 @@ class FasterCode(NamedTuple):
 def gaining(results: Results) -> Iterator[FasterCode]:
     """Yield the changes of `rows_that_gain`: a loader that keeps up, and code that is faster.
 
-    Regions around operators are left out: nobody can free a whole region. Gains are as in `htagraph.opportunities`,
+    Regions around operators are left out: nobody can free a whole region. Calls of collectives are left out where a
+    better way to reduce gradients is known. Gains are as in `htagraph.opportunities`,
     without an interval.
     """
     if PREDICTS & results.graph.ledger.lacks:
@@ -489,7 +505,7 @@ def gaining(results: Results) -> Iterator[FasterCode]:
         name = str(row["name"])
         if _is_region(results.graph, row) or not row["target"] or is_unknown(results, name):
             continue
-        if _is_without_rows(name, has_stacks=has_stacks):
+        if _is_without_rows(name, has_stacks=has_stacks) or _has_way(results, name):
             continue
         is_loader = name == "data loading"
         stays = _HALF if is_loader else max(_HALF, _least_share(results, row))

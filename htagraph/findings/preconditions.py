@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
@@ -29,6 +30,7 @@ __all__ = [
     "HAS_GRAPHS",
     "HAS_ROOFS",
     "HAS_ROOM",
+    "HAS_WIDE_GRADIENTS",
     "IS_CAPTURABLE",
     "IS_NOT_REPLAYED",
     "IS_NOT_USED_AT_ONCE",
@@ -43,6 +45,12 @@ _FUSED_SINCE: Final[dict[str, Version]] = {"Adam": (2, 0), "AdamW": (2, 0), "SGD
 2.13."""
 _LATELY_FUSED: Final = frozenset({"Adagrad"})
 """Classes with fused=True for devices in recent versions alone. Source: the same."""
+
+
+_TYPE_ARGUMENTS: Final = ("dtype", "Input type")
+"""Arguments in which the profiler writes the type that a collective sends: on devices, and on hosts."""
+_FLOAT32: Final = re.compile(r"\bfloat(32)?\b")
+"""Single precision in these arguments, in small letters. Source: torch.profiler of PyTorch 2."""
 
 
 class Precondition(NamedTuple):
@@ -210,6 +218,14 @@ def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
     return False
 
 
+def _has_wide_gradients(graph: DependencyGraph, rows: Ints) -> bool | None:
+    """Return whether most reductions whose type was recorded are in float32; None where no type was recorded."""
+    texts = argument_texts(graph, [*_TYPE_ARGUMENTS], rows)
+    types = [text.decode().lower() for argument in _TYPE_ARGUMENTS for text in texts[argument] if text]
+    is_wide = [bool(_FLOAT32.search(text)) for text in types]
+    return float(np.mean(is_wide)) > MOST if types else None
+
+
 def _has_roofs(graph: DependencyGraph, _rows: Ints) -> bool:
     """Return whether the work of some operator can be counted, without which a roofline has no answer."""
     return bool(len(roofline(graph)))
@@ -230,6 +246,10 @@ def _go_to_device(graph: DependencyGraph, _rows: Ints) -> bool | None:
     return any(naming.is_copy_to_device(graph.names[name]) for name in copied)
 
 
+HAS_WIDE_GRADIENTS: Final = Precondition(
+    _has_wide_gradients, "The type of gradients was not recorded: 16 bits help float32 only."
+)
+"""The gradients that ranks reduce are in float32."""
 HAS_FUSED_CLASS: Final = Precondition(
     _has_fused_class, "Adam has it since PyTorch 2.0, SGD since 2.3, Adagrad for devices in recent versions alone."
 )

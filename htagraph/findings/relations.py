@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.findings.bound import BOUND, BoundClaim
@@ -32,6 +32,8 @@ class Relation(NamedTuple):
     why: str
 
 
+_WAYS_TO_SEND_LESS: Final = ("accumulation", "wide gradients", "whole reductions")
+"""The remedies by which a job sends less: advice to send less says nothing beside them."""
 TAKES_PLACE = (
     Relation(
         STRAGGLER.name,
@@ -63,7 +65,7 @@ TAKES_GAIN = (
             and remedy.is_of_transfers
             and isinstance(bound, BoundClaim)
             and bound.about == "communication"
-            and (gain_us(remedy) > gain_us(bound) or remedy.about == "accumulation")
+            and (gain_us(remedy) > gain_us(bound) or remedy.about in _WAYS_TO_SEND_LESS)
         ),
         "fewer transfers gain more than transfers that take no time, or are the way to send less",
     ),

@@ -16,9 +16,9 @@ from htagraph.core.arrays import Array, marked
 from htagraph.core.devices import narrow_speedup, tf32_speedup
 from htagraph.core.errors import SelectionError
 from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
-from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
-from htagraph.findings import preconditions, way_facts
+from htagraph.findings import preconditions, transfer_ways, way_facts
 from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
@@ -43,7 +43,7 @@ from htagraph.queries.pytorch_version import HAS_TF32_SETTING, has_version
 from htagraph.whatif.options import CHANGES, criteria_text
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["REMEDY"]
+__all__ = ["REMEDY", "WAYS_OF_REDUCTIONS", "RemedyClaim", "RemedyKind"]
 
 _SMALL_BYTES = 1_000_000
 """Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
@@ -192,18 +192,6 @@ def _loops(graph: DependencyGraph) -> Iterator[WayFact]:
         yield text, tuple(("--scale", word) for word in words), rows
 
 
-def _compiling(graph: DependencyGraph) -> Iterator[WayFact]:
-    """Yield the regions in which code is compiled, if most steps have some."""
-    acts = graph.activities
-    compiles = naming.names_that(naming.is_compiling, graph.names)[acts.name] & of_kinds(acts.kind, OPERATORS)
-    rows = graph.tree.outermost(compiles)
-    steps, count = len(np.unique(acts.step[rows][acts.step[rows] >= 0])), len(graph.steps)
-    if steps > max(1, MOST * count):
-        regions = [_inside(graph, name) for name in np.unique(acts.name[rows]).tolist()]
-        where = "every step" if steps == count else f"{steps:,} of {count:,} steps"
-        yield f"Code is compiled anew in {where}", tuple(("--scale", f"{region}:0") for region in regions), rows
-
-
 def _outermost(graph: DependencyGraph) -> Array:
     """Return the operators that are in no other operator, in their order on each thread."""
     acts = graph.activities
@@ -307,8 +295,7 @@ class _Way(NamedTuple):
     change: str
     """The same change, as a thing."""
     advice: str
-    """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity; ``{tuning}`` for the
-    setting of torch.compile that tries kernels, where the job is not compiled."""
+    """What to do, with ``{name}`` (words of `_NAMED`, or of an activity) and ``{tuning}`` (a way of torch.compile)."""
     plain: str
     """The same for a program without PyTorch."""
     needs: tuple[Precondition, ...] = ()
@@ -321,9 +308,12 @@ class _Way(NamedTuple):
 
 RemedyKind: TypeAlias = Literal[
     "pageable copies", "allocator", "optimizer", "single precision", "below the roof", "pointwise", "messages", "calls",
-    "loops", "compiling", "attention", "accumulation", "convolutions", "random numbers",
+    "loops", "compiling", "attention", "accumulation", "late reductions", "wide gradients",
+    "whole reductions", "convolutions", "random numbers",
 ]  # fmt: skip
 """The names of the ways."""
+WAYS_OF_REDUCTIONS: Final = frozenset[RemedyKind]({"late reductions", "wide gradients", "whole reductions"})
+"""The ways by which the host waits for reductions of gradients."""
 _KINDS: Final[dict[RemedyKind, _Way]] = {
     "pageable copies": _Way(
         _pageable,
@@ -397,7 +387,7 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         reach=REACH["loops"],
     ),
     "compiling": _Way(
-        _compiling,
+        way_facts.compiling,
         "without compilation",
         "no compilation in the steps",
         "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
@@ -411,6 +401,32 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
         "one reduction of gradients per step of the optimizer",
         "Accumulate gradients inside model.no_sync(), for all but the last backward pass before the optimizer's step.",
         "Reduce gradients once per step of the optimizer.",
+    ),
+    "late reductions": _Way(
+        transfer_ways.beside_backward,
+        "beside the backward pass",
+        "reductions of gradients beside the backward pass",
+        "Reduce gradients while the backward pass still runs: {name}.",
+        "Reduce gradients while the backward pass still runs.",
+        reach=REACH["late reductions"],
+    ),
+    "wide gradients": _Way(
+        transfer_ways.wide_gradients,
+        "in 16 bits",
+        "gradients sent in 16 bits",
+        "Send gradients in 16 bits ({name}).",
+        "Send gradients in 16 bits.",
+        (preconditions.HAS_WIDE_GRADIENTS,),
+        REACH["wide gradients"],
+        ("Compare the loss: sums have fewer digits.",),
+    ),
+    "whole reductions": _Way(
+        transfer_ways.whole_reductions,
+        "with half of these bytes",
+        "reduce-scatters with half of the bytes",
+        "Exchange shards (all_to_all_single) and sum them on each rank, or use a backend with its own reduce-scatter.",
+        "Exchange shards and sum them on each rank, or use a library with its own reduce-scatter.",
+        reach=REACH["wide gradients"],
     ),
     "attention": _Way(
         way_facts.attention,
@@ -442,10 +458,14 @@ _KINDS: Final[dict[RemedyKind, _Way]] = {
 """The ways by name."""
 
 
+_HALF_THE_BYTES: Final = (transfer_ways.wide_gradients, transfer_ways.whole_reductions)
+"""The ways whose better way sends half of the bytes."""
 _NAMED: Final[dict[Callable[[DependencyGraph], Iterator[WayFact]], Callable[[Results], str]]] = {
     _single: _types,
     _allocator: _held,
     _pageable: _pinned,
+    transfer_ways.wide_gradients: lambda results: transfer_ways.how_to_send_narrow(results.graph),
+    transfer_ways.beside_backward: lambda results: transfer_ways.how_to_overlap(results.graph),
 }
 """The words in place of ``{name}`` in an advice, for advice that does not name an activity."""
 
@@ -471,7 +491,6 @@ class RemedyClaim(Claim):
 def _when(results: Results) -> list[RemedyClaim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
-    is_compiled = bool(naming.names_that(naming.is_compiled_region, results.graph.names).any())
     for kind, way in _KINDS.items():
         find = way.find
         of_kind = []
@@ -495,14 +514,13 @@ def _when(results: Results) -> list[RemedyClaim]:
                 options = tuple(word for pair in changes for word in pair if word)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
-                shown = tuple(rows[:MOST_ROWS].tolist())
                 gain = gain_of(outcome, makespan, results.steps)
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
                     low_us, high_us = interval_us(outcome)
                     gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
                 gain = within(gain, _reach_on(results, kind))
-                gain = _at_most_own(results, gain, rows) if find is _pageable else gain
+                gain = _bounded(results, gain, kind, rows)
                 if gain.percent >= MIN_PERCENT:
                     change = PredictedChange(way.change, options, gain)
                     claim = RemedyClaim(
@@ -510,17 +528,24 @@ def _when(results: Results) -> list[RemedyClaim]:
                         kind,
                         gain.value_us,
                         "us",
-                        rows=shown,
+                        rows=tuple(rows[:MOST_ROWS].tolist()),
                         change=change,
                         text=text,
                         name=name,
                         checks=checks,
-                        is_of_transfers=find in (_messages, _calls, way_facts.accumulation),
-                        is_compiled=is_compiled,
+                        is_of_transfers=find in (_messages, _calls, way_facts.accumulation, *_HALF_THE_BYTES),
+                        is_compiled=bool(naming.names_that(naming.is_compiled_region, results.graph.names).any()),
                     )
                     of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return sorted(claims, key=lambda claim: -claim.figure)
+
+
+def _bounded(results: Results, gain: Gain, kind: RemedyKind, rows: Array) -> Gain:
+    """Return a gain that is no more than the change of a way can take away."""
+    if kind == "pageable copies":
+        return _at_most_own(results, gain, rows)
+    return transfer_ways.at_most_overlap(results.graph, gain) if kind == "late reductions" else gain
 
 
 def _at_most_own(results: Results, gain: Gain, rows: Array) -> Gain:

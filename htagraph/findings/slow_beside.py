@@ -129,7 +129,8 @@ def _advice(claim: SlowBesideClaim) -> str:
     if claim.op:
         variable = claim.recorder.of_pytorch(" (TORCH_NCCL_HIGH_PRIORITY=1)")
         return f"Give collectives a stream of high priority{variable}, or start them earlier."
-    return f"Run {in_short(claim.companion, [claim.about])} behind it on its stream: both share the device."
+    work = _work(claim)
+    return f"Run {in_short(claim.companion, [claim.about])} behind {work} on one stream: both share the device."
 
 
 def _evidence(results: Results, claim: SlowBesideClaim) -> Evidence:

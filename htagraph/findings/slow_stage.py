@@ -102,6 +102,13 @@ def _why(claim: SlowStageClaim) -> str:
     return f"The stage of {ranks_text(claim.ranks)} {works} {time_text(longer_us)} longer a step than the others."
 
 
+def _advice(claim: SlowStageClaim) -> str:
+    """Return that the slow stage should do less, and every further stage more."""
+    stages = "stages" if len(claim.ranks) > 1 else "stage"
+    further = "others" if claim.stages_beside > 1 else "other"
+    return f"Give the {stages} of {ranks_text(claim.ranks)} less to do, and the {further} more."
+
+
 def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
     """Return the options that make the stages equal, by the values of `--scale`; none if too many for a command."""
     if len(scales) > MAX_LISTED:
@@ -111,5 +118,5 @@ def _scale_options(scales: Sequence[str]) -> tuple[str, ...]:
 
 SLOW_STAGE = Finding(
     "slow_stage", needs=MEASURES, when=_when, short=_words, why=_why, evidence=waits_evidence,
-    advice=lambda _: "Give this stage less to do, and the others more.",
+    advice=_advice,
 )  # fmt: skip

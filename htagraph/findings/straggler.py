@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.statistics import MOST
 from htagraph.findings.change import PredictedChange, gain_of
 from htagraph.findings.finding import MEASURES, Claim, Finding, in_short
-from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import time_text
+from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.phrases import Advice, time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
@@ -19,29 +19,39 @@ from htagraph.queries.interruptions import interrupted_beyond_us
 from htagraph.queries.silent_pause import SilentPause, silent_pause
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["STRAGGLER", "StragglerClaim"]
+__all__ = ["CAUSES", "STRAGGLER", "CauseWords", "LateArrival", "StragglerClaim"]
 
 LateFor: TypeAlias = Literal[Cause, "alone", "interrupted", "pauses"]
 """Why a rank is late: a cause of `htagraph.queries.blame.CAUSES`, work that other ranks do not do, host code that
 something else stops for longer than that of other ranks, or a pause of its own in which nothing was recorded."""
 
-_CAUSES: dict[LateFor, tuple[str, str]] = {
-    "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
-    "host": ("its host code takes longer", "the cores of its process, and what only it does"),
-    "data_loading": ("its data loader takes longer", "its storage, and the samples that it loads"),
-    "outside": ("the process or thread that it waits for takes longer", "what it waits for"),
-    "launch": ("its launch calls take longer", "the cores of its process"),
-    "sync": ("its blocking calls take longer", "what it waits for there"),
-    "network": ("its transfers take longer", "its links"),
-    "other_work": (
+
+class CauseWords(NamedTuple):
+    """A cause of lateness in words."""
+
+    reason: str
+    """Why the rank is late, as a clause."""
+    compare: str
+    """The things to compare with peers, in words; empty for nothing."""
+
+
+CAUSES: Final[dict[LateFor, CauseWords]] = {
+    "kernels": CauseWords("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
+    "host": CauseWords("its host code takes longer", "the cores of its process, and what only it does"),
+    "data_loading": CauseWords("its data loader takes longer", "its storage, and the samples that it loads"),
+    "outside": CauseWords("the process or thread that it waits for takes longer", "what it waits for"),
+    "launch": CauseWords("its launch calls take longer", "the cores of its process"),
+    "sync": CauseWords("its blocking calls take longer", "what it waits for there"),
+    "network": CauseWords("its transfers take longer", "its links"),
+    "other_work": CauseWords(
         "its launched work starts late, probably behind work that this recording does not show",
         "what else runs on its device (nvidia-smi)",
     ),
-    "collective": ("it is late from an earlier collective", ""),
-    "none": ("its own work looks like theirs", ""),
-    "alone": ("it does more work than any other rank", ""),
-    "interrupted": ("other work takes its cores, and interrupts its host code", ""),
-    "pauses": ("its host pauses", ""),
+    "collective": CauseWords("it is late from an earlier collective", ""),
+    "none": CauseWords("its own work looks like theirs", ""),
+    "alone": CauseWords("it does more work than any other rank", ""),
+    "interrupted": CauseWords("other work takes its cores, and interrupts its host code", ""),
+    "pauses": CauseWords("its host pauses", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and properties to compare."""
 
@@ -50,6 +60,19 @@ _FREES: dict[Cause, str] = {
     "network": "communication", "other_work": "other_work", "outside": "outside",
 }  # fmt: skip
 """Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
+
+
+_SAYS_ENOUGH: Final = frozenset[LateFor]({"kernels", "data_loading", "network", "alone", "interrupted", "pauses"})
+"""The causes whose words tell enough."""
+
+
+class LateArrival(NamedTuple):
+    """A rank enters collectives of one operation last."""
+
+    op: str
+    """The operation with the longest waits for the rank."""
+    late_us: float
+    """How much later than the first rank this rank enters, µs: the median over these collectives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +85,8 @@ class StragglerClaim(Claim):
     """The largest part of why the rank is late."""
     cause_name: str
     """The activity that explains most of that part; empty for none."""
+    late: LateArrival | None = None
+    """The collective at which the rank is late; None where its cause says enough, or no collective is known."""
     within: tuple[str, ...] = ()
     """The options of the change by which work of this kind takes no time on any rank; empty for no such change."""
     pause: SilentPause | None = None
@@ -115,11 +140,29 @@ def _when(results: Results) -> list[StragglerClaim]:
         total_us=slow.total_wait_us,
         cause=cause,
         cause_name=cause_name,
+        late=None if cause in _SAYS_ENOUGH else _late_arrival(results, slow.straggler),
         within=tuple(FREE[free][1].split()) if free else (),
         pause=pause if cause == "pauses" else None,
         has_stacks=bool(is_python.any()),
     )
     return [claim]
+
+
+def _late_arrival(results: Results, rank: int) -> LateArrival | None:
+    """Return the operation with the longest waits for a rank, and how late the rank usually enters this operation.
+
+    Only collectives count whose wait is no small part of the longest.
+    """
+    table = results.collectives
+    for_rank = table[table["matched"] & (table["last_rank"] == rank) & (table["rank"] != rank)]
+    if results.usual:
+        for_rank = for_rank[for_rank["step"].isin(results.usual)]
+    waits = for_rank.groupby(["op", "collective"])["wait_us"].max()
+    waits = waits[waits >= LARGE_SHARE * waits.max()]
+    if waits.empty:
+        return None
+    op = str(waits.groupby("op").sum().idxmax())
+    return LateArrival(op, float(waits[op].median()))
 
 
 def _words(claim: StragglerClaim) -> str:
@@ -128,7 +171,7 @@ def _words(claim: StragglerClaim) -> str:
     activity = f", mainly {in_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.total_us)} in "
-        f"collectives (over all ranks); {_CAUSES[cause][0] if cause in _CAUSES else cause}{activity}."
+        f"collectives (over all ranks); {CAUSES[cause].reason}{activity}."
     )
 
 
@@ -136,7 +179,7 @@ def _why(claim: StragglerClaim) -> str:
     """Return why the other ranks wait for this one."""
     if claim.pause:
         return f"Nothing is recorded in the pause: a sleep, a lock, input or output?{_to_record(claim)}"
-    reason = _CAUSES[claim.cause][0] if claim.cause in _CAUSES else claim.cause
+    reason = CAUSES[claim.cause].reason
     activity = f", mainly {in_short(claim.cause_name)}" if claim.cause_name else ""
     return f"The others wait for rank {claim.about}: {reason}{activity}."
 
@@ -174,10 +217,12 @@ def _advice(claim: StragglerClaim) -> str:
             f"Give the process of rank {claim.about} cores of its own (taskset -cp PID, cpu.max of the cgroup), or end "
             "what else runs on them (top)."
         )
-    compare = _CAUSES.get(claim.cause, ("", ""))[1]
+    compare = CAUSES[claim.cause].compare
     if not compare:
         return f"See what rank {claim.about} does before it comes last (htagraph stragglers)."
-    return f"Compare rank {claim.about} with its peers: {compare}."
+    late = claim.late
+    symptom = [f"Rank {claim.about} enters {late.op} {time_text(late.late_us)} late."] if late else []
+    return Advice(f"Compare rank {claim.about} with its peers: {compare}.", *symptom)
 
 
 STRAGGLER = Finding(

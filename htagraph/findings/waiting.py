@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from htagraph.analyses.stragglers import stragglers
+from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import MEASURES, Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, ranks_text, shares_text, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
+from htagraph.queries.blame import Cause
 from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.straggler import Difference
 
@@ -20,6 +22,10 @@ __all__ = ["WAITING", "WaitingClaim", "are_waits_known", "waits_evidence"]
 _LEAST_CHARGED = 10.0
 """Percent of all waiting from which it is said what makes a rank late; chosen: less is not what to look at. Doubled,
 ranks that a tenth of the waiting is for are a row only."""
+
+
+_NETWORK: Final[Cause] = "network"
+"""The cause of a rank whose earlier transfer ended later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,8 @@ class WaitingClaim(Claim):
     """Whether ranks wait by design, as stages of pipelines do."""
     has_few_steps: bool = False
     """Whether nobody is named only as the steps are few."""
+    by_network: bool = False
+    """Whether the ranks that others wait for are late by their transfers, and not by their own work."""
 
 
 def are_waits_known(results: Results) -> bool:
@@ -73,8 +81,23 @@ def _when(results: Results) -> list[WaitingClaim]:
         uneven=next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
         is_staged=slow.staged,
         has_few_steps=slow.few_steps,
+        by_network=_is_by_network(slow),
     )
     return [claim]
+
+
+def _is_by_network(slow: Stragglers) -> bool:
+    """Return whether transfers make the ranks late that most waiting is charged to; of all ranks, where these are many.
+
+    An earlier transfer ends later on one rank than on another, so that this rank is late at the next collective.
+    """
+    ranks = slow.ranks
+    charged = slow.mostly_charged
+    if charged:
+        return bool((ranks.loc[ranks["rank"].isin(list(charged)), "cause"] == _NETWORK).all())
+    waits = slow.blame
+    by_network_us = float(waits.loc[waits["cause"] == _NETWORK, "wait_us"].sum())
+    return by_network_us > MOST * slow.total_wait_us
 
 
 def _short(claim: WaitingClaim) -> str:
@@ -102,7 +125,16 @@ def _waits(claim: WaitingClaim) -> str:
     if claim.serves is not None:
         return f"{text}: rank {claim.serves} does work that no other does."
     mostly = f", mostly for {ranks_text(list(claim.charged))}" if claim.charged else ""
+    if claim.by_network:
+        return f"{text} in collectives{_by_transfers(claim)}: the network, not a slow rank."
     return f"{text} in collectives{mostly}."
+
+
+def _by_transfers(claim: WaitingClaim) -> str:
+    """Return on which ranks transfers end later, as a part of a sentence on waiting."""
+    if claim.charged:
+        return f", as transfers end later on {ranks_text(list(claim.charged))}"
+    return ", as a transfer ends later on one rank than on another"
 
 
 def _why(claim: WaitingClaim) -> str:

@@ -1,4 +1,4 @@
-"""Facts of a recording that show slow ways of working: accumulation, attention, convolutions and random numbers."""
+"""Facts of a recording that show slow ways of working, from accumulation of gradients to random numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.core.naming import exact_glob
+from htagraph.core.kinds import COMMUNICATION, OPERATORS, of_kinds
+from htagraph.core.naming import exact_glob, is_compiling, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.attention import attention_in
 from htagraph.findings.finding import in_short
@@ -21,7 +21,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.accumulation import repeated_reductions
 from htagraph.whatif.options import criteria_text
 
-__all__ = ["WayFact", "accumulation", "attention", "convolutions", "list_of", "named_as", "random_numbers"]
+__all__ = ["WayFact", "accumulation", "attention", "compiling", "convolutions", "list_of", "named_as", "random_numbers"]
 
 WayFact: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
 """The recorded fact, as the start of a sentence; the changes that are closest to the better way, as options of the
@@ -52,6 +52,38 @@ def accumulation(graph: DependencyGraph) -> Iterator[WayFact]:
     selections = [f"kind={kind},{named_as(graph, name)}" for name in names]
     changes = tuple(("--scale", f"{selection}:{factor}") for selection in selections)
     yield text, changes, rows
+
+
+def compiling(graph: DependencyGraph) -> Iterator[WayFact]:
+    """Yield the regions in which code is compiled, if most steps have some.
+
+    Example:
+        >>> import htagraph as hg
+        >>> list(compiling(hg.load("data/demo")))
+        []
+    """
+    acts = graph.activities
+    compiles = names_that(is_compiling, graph.names)[acts.name]
+    compiles &= of_kinds(acts.kind, OPERATORS)
+    rows = graph.tree.outermost(compiles)
+    numbers = np.unique(acts.step[rows])
+    steps = int((numbers >= 0).sum())
+    count = len(graph.steps)
+    if steps <= max(1, MOST * count):
+        return
+    changes = list[tuple[str, str]]()
+    for name in np.unique(acts.name[rows]).tolist():
+        region = exact_glob(graph.names[name])
+        inside = criteria_text({"op": region})
+        changes.append(("--scale", f"{inside}:0"))
+    how_often = "every step"
+    if steps < count:
+        how_often = f"{steps:,} of {count:,} steps"
+    yield (
+        f"Code is compiled anew in {how_often}",
+        tuple(changes),
+        rows,
+    )
 
 
 def attention(graph: DependencyGraph) -> Iterator[WayFact]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from htagraph.core.tables import Table, unit_of
 from htagraph.output import summary, validation  # noqa: F401 - declare
 from htagraph.output.report import CONTENTS, SCHEMA_VERSION
-from htagraph.output.reports import activities, changes, device_time, files, ranks, two_jobs, workers  # noqa: F401 - declare
+from htagraph.output.reports import activities, changes, device_time, files, queues, ranks, two_jobs, workers  # noqa: F401 - declare
 from htagraph.queries.inputs import INPUTS, ISSUES
 
 __all__ = ["ASKED", "COMMANDS", "envelope_model", "error_model", "json_schema"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,10 @@ from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import collective_op, is_autograd_node, is_backward, is_optimizer, is_product, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["RepeatedReductions", "repeated_reductions"]
+__all__ = ["PassesOfRank", "RepeatedReductions", "are_behind_backward", "passes_of", "repeated_reductions"]
+
+_ALL_REDUCE: Final = frozenset({"all_reduce"})
+"""The operation of gradients that every rank has as a whole."""
 
 
 class RepeatedReductions(NamedTuple):
@@ -24,11 +27,11 @@ class RepeatedReductions(NamedTuple):
     """How many times all gradients are reduced before each step of the optimizer."""
 
 
-class _OfRank(NamedTuple):
-    """The all-reduces of one rank, and the moments at which its passes compute, in the order of time, ns."""
+class PassesOfRank(NamedTuple):
+    """The reductions of one rank, and the moments at which its passes compute, in the order of time, ns."""
 
     reductions: Ints
-    """The all-reduces, in the order in which they were asked for."""
+    """The reductions, in the order in which they were asked for."""
     asked: Array
     """When each was asked for."""
     optimizer: Array
@@ -55,7 +58,7 @@ def repeated_reductions(graph: DependencyGraph) -> RepeatedReductions | None:
     bytes_of = np.full(len(graph.activities), -1, np.int64)
     bytes_of[graph.waits.activity] = graph.waits.bytes
     for rank in graph.ranks:
-        of_rank = _of_rank(graph, rank)
+        of_rank = passes_of(graph, rank)
         for chosen in _before_steps(of_rank):
             reductions = of_rank.reductions[chosen]
             counts.add(_times(bytes_of[reductions], of_rank.asked[chosen], of_rank))
@@ -65,7 +68,7 @@ def repeated_reductions(graph: DependencyGraph) -> RepeatedReductions | None:
     return RepeatedReductions(np.concatenate(rows), counts.pop())
 
 
-def _before_steps(of_rank: _OfRank) -> Iterator[Ints]:
+def _before_steps(of_rank: PassesOfRank) -> Iterator[Ints]:
     """Yield the positions of the all-reduces before each step of the optimizer whose interval is whole."""
     steps = len(of_rank.optimizer)
     interval = np.searchsorted(of_rank.optimizer, of_rank.asked)
@@ -76,12 +79,18 @@ def _before_steps(of_rank: _OfRank) -> Iterator[Ints]:
             yield np.flatnonzero(interval == number)
 
 
-def _of_rank(graph: DependencyGraph, rank: int) -> _OfRank:
-    """Return the all-reduces of one rank, and the moments at which its passes compute."""
+def passes_of(graph: DependencyGraph, rank: int, ops: Collection[str] = _ALL_REDUCE) -> PassesOfRank:
+    """Return the reductions of one rank, and the moments at which its passes compute.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+        ops: the operations that count as reductions.
+    """
     acts = graph.activities
     here = acts.rank == rank
     on_host = here & ~acts.on_device
-    reductions = _all_reduces(graph, here)
+    reductions = _communication(graph, here, ops)
     is_caused = acts.on_device[reductions] & (acts.cause[reductions] >= 0)
     asking = np.where(is_caused, acts.cause[reductions], reductions)
     asked = acts.start[asking]
@@ -91,7 +100,7 @@ def _of_rank(graph: DependencyGraph, rank: int) -> _OfRank:
     nodes = here & (acts.kind == ActivityKind.OP) & is_node[acts.name]
     products = on_host & names_that(is_product, graph.names)[acts.name]
     products &= ~graph.tree.inside(nodes)
-    return _OfRank(
+    return PassesOfRank(
         reductions=reductions[order],
         asked=asked[order],
         optimizer=np.sort(acts.start[steps]),
@@ -100,14 +109,14 @@ def _of_rank(graph: DependencyGraph, rank: int) -> _OfRank:
     )
 
 
-def _all_reduces(graph: DependencyGraph, here: Mask) -> Ints:
-    """Return the all-reduces among some activities."""
+def _communication(graph: DependencyGraph, here: Mask, ops: Collection[str]) -> Ints:
+    """Return the communication among some activities that does some operations."""
     acts = graph.activities
-    is_all_reduce = names_that(lambda name: collective_op(name) == "all_reduce", graph.names)[acts.name]
-    return np.flatnonzero(here & is_all_reduce & of_kinds(acts.kind, COMMUNICATION))
+    is_wanted = names_that(lambda name: collective_op(name) in ops, graph.names)[acts.name]
+    return np.flatnonzero(here & is_wanted & of_kinds(acts.kind, COMMUNICATION))
 
 
-def _times(sizes: Ints, asked: Array, of_rank: _OfRank) -> int:
+def _times(sizes: Ints, asked: Array, of_rank: PassesOfRank) -> int:
     """Return into how many equal groups some all-reduces fall, with a forward and a backward pass between two groups.
 
     Args:
@@ -117,7 +126,7 @@ def _times(sizes: Ints, asked: Array, of_rank: _OfRank) -> int:
     """
     nodes = np.searchsorted(of_rank.backward, asked)
     products = np.searchsorted(of_rank.forward, asked)
-    if not _is_behind_backward(asked, of_rank).all():  # gradients are reduced while, or after, they are computed
+    if not are_behind_backward(asked, of_rank).all():  # gradients are reduced while, or after, they are computed
         return 1
     for times in range(len(sizes), 1, -1):
         if len(sizes) % times:
@@ -130,11 +139,11 @@ def _times(sizes: Ints, asked: Array, of_rank: _OfRank) -> int:
     return 1
 
 
-def _is_behind_backward(asked: Array, of_rank: _OfRank) -> Mask:
-    """Return which all-reduces are asked for behind an operator of a backward pass, not of a forward pass.
+def are_behind_backward(asked: Array, of_rank: PassesOfRank) -> Mask:
+    """Return which reductions are asked for behind an operator of a backward pass, not of a forward pass.
 
     Args:
-        asked: when each all-reduce was asked for.
+        asked: when each reduction was asked for.
         of_rank: the passes of the rank.
     """
     last_backward = _last_before(of_rank.backward, asked)

@@ -30,6 +30,7 @@ __all__ = [
     "LOADER",
     "OTHER",
     "OUTSIDE",
+    "OWN_REASONS",
     "TABLE",
     "TRANSFER",
     "UNKNOWN",
@@ -61,6 +62,8 @@ _OF_CATEGORY: Final = {
     "allocator": HOST,
 }
 """Reasons on the rank of the device, by the category of a segment."""
+OWN_REASONS: Final = frozenset(_OF_CATEGORY.values())
+"""Reasons on the rank of the device: a reason not among them is another rank, such as ``rank 2``."""
 _KEYS: Final = ["rank", "device", "waited_for", "what", "inside", "before"]
 TABLE: Final = Table(
     "What devices waited for while idle",
@@ -146,6 +149,8 @@ def reason_of_each(graph: DependencyGraph, pauses: Pauses, rows: Array | Sequenc
 
 def _in_words(row: pd.Series) -> str:
     """Return a reason in words: the cause, and the name of the activity that took the time or came next."""
+    if row["waited_for"] == DEVICE:  # the kernel of the row waited, and did nothing
+        return DEVICE
     before = f"before {short_name(row['before'])}" if row["before"] else ""
     place = short_name(row["what"]) if row["what"] else before
     return f"{row['waited_for']}: {place}" if place else str(row["waited_for"])
@@ -210,6 +215,7 @@ def _spent(graph: DependencyGraph, rank: int, parts: Segments) -> pd.DataFrame:
     words = np.array([_OF_CATEGORY[name] for name in CATEGORIES], object)
     cause = words[category]
     _charge_late_launches(graph, parts, activities, cause)
+    _charge_calls(graph, activities, cause)
     place = activities["rank"].to_numpy()
     is_elsewhere = (place != rank) & (place >= 0)
     cause[is_elsewhere] = [f"rank {number}" for number in place[is_elsewhere].tolist()]
@@ -245,6 +251,25 @@ def _charge_late_launches(graph: DependencyGraph, parts: Segments, activities: p
     activities.loc[is_late, "what"] = acts.name[launch[is_late]]
     activities.loc[is_late, "inside"] = around[is_late]
     activities.loc[is_late, "before"] = -1
+
+
+def _charge_calls(graph: DependencyGraph, activities: pd.DataFrame, cause: Array) -> None:
+    """Name the launch call, in place, for the time from the call to its work: no kernel is code of the host.
+
+    Args:
+        graph: the job.
+        activities: a row per activity or gap of segments.
+        cause: the reason of each row.
+    """
+    acts = graph.activities
+    row = activities["activity"].to_numpy(np.int64)
+    name = activities["what"].to_numpy(np.int64)
+    is_latency = (cause == HOST) & acts.on_device[row] & (name >= 0)
+    call = np.where(is_latency, acts.cause[row], -1)
+    is_unknown = is_latency & (call < 0)
+    activities["before"] = np.where(is_unknown, name, activities["before"])
+    code = np.where(call >= 0, acts.name[call], name)
+    activities["what"] = np.where(is_unknown, -1, code)
 
 
 def _names(graph: DependencyGraph, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:

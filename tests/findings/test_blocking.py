@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from htagraph.findings.blocking import BLOCKING, _frame
+import pytest
+
+import htagraph as hg
+from htagraph.findings.blocking import BLOCKING, BlockingClaim, _frame
+from htagraph.findings.finding import claims_that_are
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from tests.findings.claims_by_hand import blocking
-from tests.reach import DATA, graph_of
+from tests.reach import DATA, SHARED, graph_of
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
 
 def test_the_gain_and_the_advice_stand_in_the_sentence() -> None:
@@ -35,3 +40,44 @@ def test_the_waits_of_the_host_are_those_of_its_sentence() -> None:
         assert time_text(bar.value) == time_text(float(acts.duration[of_rank].sum()) / 1000)
     assert evidence.place is not None
     assert evidence.place.activity == max(waits, key=lambda row: acts.duration[row])
+
+
+def uploading(bytes_each: int, memory: str = "Pageable") -> list[Json]:
+    """Return layers that copy a value from the host, and wait until the copy is over."""
+    events = list[Json]()
+    for at in range(12):
+        begin, number = 1000 * at, 10 * at + 1
+        copy = kernel(f"Memcpy HtoD ({memory} -> Device)", begin + 111, 2, number + 1) | {"cat": "gpu_memcpy"}
+        copy["args"]["bytes"] = bytes_each
+        events += [
+            launch(begin, 5, number),
+            kernel(COMPUTE, begin + 10, 100, number),
+            op("aten::to", begin + 20, 100),
+            runtime("cudaMemcpyAsync", begin + 22, 6, number + 1),
+            copy,
+            runtime("cudaStreamSynchronize", begin + 30, 88, number + 2),
+            launch(begin + 130, 5, number + 3),
+            kernel(COMPUTE, begin + 140, 500, number + 3),
+        ]
+    return events
+
+
+def test_a_few_bytes_of_the_host_are_to_stay_on_the_device() -> None:
+    (claim,) = claims_that_are(BlockingClaim, BLOCKING.when(Results(load(uploading(8)))))
+    assert claim.use == "upload"
+    assert "make this value on the device once" in BLOCKING.advice(claim)
+    assert "few steps" not in BLOCKING.advice(claim)
+
+
+def test_an_input_of_the_host_is_no_value() -> None:
+    (claim,) = claims_that_are(BlockingClaim, BLOCKING.when(Results(load(uploading(1_000_000)))))
+    assert claim.use == ""
+    assert BLOCKING.advice(claim) == "Move aten::to out of the loop, or keep its result on the device."
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
+def test_values_of_a_real_job_that_are_copied_in_each_layer_are_not_to_be_copied_every_few_steps() -> None:
+    (claim,) = claims_that_are(
+        BlockingClaim, BLOCKING.when(Results(hg.load(SHARED.parent / "nsys" / "mfu_2gpu_before.sqlite.gz")))
+    )
+    assert claim.use == "upload"

@@ -49,7 +49,7 @@ def test_the_advice_is_about_what_runs_beside() -> None:
     of_kernel = replace(CLAIM, companion="gemm", companion_kind=ActivityKind.COMPUTATION)
     assert "TORCH_NCCL_HIGH_PRIORITY=1" in SLOW_BESIDE.advice(of_kernel)
     kernel = replace(of_kernel, about="gelu", op="")
-    assert SLOW_BESIDE.advice(kernel) == "Run gemm behind it on its stream: both share the device."
+    assert SLOW_BESIDE.advice(kernel) == "Run gemm behind gelu on one stream: both share the device."
     beside_collective = replace(kernel, companion=GATHER, companion_kind=ActivityKind.COMMUNICATION)
     assert "NCCL_MAX_CTAS" in SLOW_BESIDE.advice(beside_collective)
 

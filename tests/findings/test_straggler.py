@@ -9,7 +9,7 @@ import htagraph as hg
 from htagraph.findings.change import usual_us
 from htagraph.findings.phrases import spoken
 from htagraph.findings.results import Results
-from htagraph.findings.straggler import STRAGGLER, StragglerClaim
+from htagraph.findings.straggler import STRAGGLER, LateArrival, StragglerClaim
 from htagraph.queries.silent_pause import SilentPause
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.reach import DATA, graph_of
@@ -22,6 +22,8 @@ def test_the_straggler_is_named_with_its_cause() -> None:
         "mainly aten::mm."
     )
     assert STRAGGLER.advice(claim) == "Compare rank 1 with its peers: the cores of its process, and what only it does."
+    late = replace(claim, late=LateArrival("all_to_all", 17_100.0))
+    assert STRAGGLER.advice(late).endswith("what only it does. Rank 1 enters all_to_all 17.1 ms late.")
     extra = replace(claim, cause="alone", cause_name="aten::mm in log")
     assert "it does more work than any other rank, mainly aten::mm in log." in STRAGGLER.whole(extra)
     assert STRAGGLER.advice(extra).startswith("Ask why rank 1 does aten::mm in log more often than others:")

@@ -15,7 +15,7 @@ from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.waiting import WAITING, WaitingClaim, waits_evidence
 from htagraph.queries.straggler import Difference
-from tests.reach import DATA, graph_of
+from tests.reach import DATA, SHARED, graph_of
 from tests.strategies import load
 
 
@@ -54,6 +54,27 @@ def test_waiting_without_a_straggler_says_what_is_known(about: str, more: dict[s
     claim = WaitingClaim("waiting", about, 500.0, "us", why="nobody is slow", **more)
     assert words in WAITING.whole(claim)
     assert ("Record 5 steps" in WAITING.advice(claim)) == more.get("has_few_steps", False)
+
+
+@pytest.mark.parametrize(
+    ("charged", "said"),
+    [
+        ({1: 94.0}, "as transfers end later on rank 1: the network, not a slow rank."),
+        ({}, "as a transfer ends later on"),
+    ],
+)
+def test_ranks_that_are_late_by_their_transfers_are_not_to_be_looked_at(charged: dict[int, float], said: str) -> None:
+    claim = WaitingClaim("waiting", "", 500.0, "us", why="rank 1 comes last", charged=charged, by_network=True)
+    assert said in WAITING.why(claim)
+    assert "mostly for" not in WAITING.why(claim)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
+def test_a_full_link_of_a_real_job_is_the_reason_of_its_waits() -> None:
+    """No rank of it is slow (its truth has no straggler): 400 KB on a shared link of 400 Mbit/s take 8 ms."""
+    pair = SHARED.parent / "real_pairs" / "data_mechanisms" / "zero1_update_quarter" / "A1"
+    (claim,) = WAITING.when(Results(graph_of(pair)))
+    assert "the network, not a slow rank" in WAITING.why(claim)
 
 
 def test_waiting_that_nobody_can_be_blamed_for_is_a_bar_of_its_own() -> None:

@@ -11,7 +11,7 @@ import pytest
 import htagraph as hg
 from htagraph.output.render import render_report
 from htagraph.output.report import Report
-from htagraph.output.reports import device_time, files, patterns, ranks
+from htagraph.output.reports import device_time, files, patterns, queues, ranks
 from tests.reach import DATA, DATASETS, REAL, graph_of, label
 
 WORDS = ["job"]
@@ -21,8 +21,8 @@ REPORTS = {
     "collectives": partial(ranks.collectives_report, inputs=WORDS),
     "kernels": partial(device_time.kernels_report, inputs=WORDS),
     "idle": partial(device_time.idle_report, inputs=WORDS),
-    "launches": partial(device_time.launches_report, inputs=WORDS),
-    "counters": partial(device_time.counters_report, inputs=WORDS),
+    "launches": partial(queues.launches_report, inputs=WORDS),
+    "counters": partial(queues.counters_report, inputs=WORDS),
     "phases": partial(device_time.phases_report, inputs=WORDS),
     "roofline": partial(device_time.roofline_report, inputs=WORDS),
     "patterns": partial(patterns.patterns_report, inputs=WORDS),

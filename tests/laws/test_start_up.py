@@ -22,7 +22,8 @@ from htagraph.findings.verbs.gains import CONCLUSIONS
 from htagraph.findings.verdict import claims_of
 from htagraph.output.report import CONTENTS, Report
 from htagraph.output.reports.changes import what_if_report
-from htagraph.output.reports.device_time import idle_report, launches_report, phases_report
+from htagraph.output.reports.device_time import idle_report, phases_report
+from htagraph.output.reports.queues import launches_report
 from htagraph.output.reports.ranks import collectives_report, critical_path_report, plan_report, stragglers_report
 from htagraph.output.reports.two_jobs import diff_report, names_report
 from htagraph.queries.start_up import start_up_by_rank

@@ -14,13 +14,8 @@ import htagraph as hg
 from htagraph.findings.verdict import sentences
 from htagraph.graph.measures.ledger import Part, keeps_counters
 from htagraph.output.report import Report
-from htagraph.output.reports.device_time import (
-    counters_report,
-    idle_report,
-    kernels_report,
-    launches_report,
-    roofline_report,
-)
+from htagraph.output.reports.device_time import idle_report, kernels_report, roofline_report
+from htagraph.output.reports.queues import counters_report, launches_report
 from htagraph.output.reports.ranks import collectives_report, plan_report
 from htagraph.queries.device_record import DeviceRecord, collective_calls, device_record, unrecorded_ranks
 from tests.reach import DATA, REAL, graph_of, label

@@ -74,3 +74,17 @@ def test_no_wait_is_to_be_moved_whose_value_is_used_at_once(program: str) -> Non
 def test_a_wait_whose_value_nothing_uses_at_once_may_be_moved() -> None:
     (claim,) = claims_that_are(BlockingClaim, BLOCKING.when(Results(load(job("log")))))
     assert BLOCKING.advice(claim) == "Move aten::to out of the loop, or do it every few steps only."
+
+
+@pytest.mark.parametrize(("sizes", "use"), [((5000, 5000), ""), ((5000, 7000), "sizes")])
+def test_parameters_that_are_gathered_after_a_fetch_have_no_size_from_it(sizes: tuple[int, int], use: Use) -> None:
+    """A loss is fetched before the next step gathers sharded parameters, of one size each time."""
+    events = list[Json]()
+    for at in range(LAYERS):
+        begin, number = 1000 * at, 10 * at + 1
+        gather = kernel("ncclDevKernel_AllGather_RING_LL", begin + 140, 20, number + 2)
+        gather["args"] |= {"Collective name": "all_gather", "In msg nelems": sizes[at % 2], "dtype": "Float"}
+        gather["args"] |= {"Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Group size": 2}
+        events += layer(begin, number, "aten::to", [launch(begin + 130, 5, number + 2), gather])
+    graph = load({0: events, 1: events})
+    assert use_of(graph, calls_that_wait(graph)) == use

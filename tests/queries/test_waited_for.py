@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.queries.waited_for import DEVICE, LOADER, reason_of_each, waited_for
+from htagraph.queries.waited_for import DEVICE, LOADER, OWN_REASONS, reason_of_each, waited_for
 from tests.reach import DATA, JOBS, graph_of, label, raw_events
 from tests.strategies import COMPUTE, kernel, launch, load, runtime
 
@@ -46,6 +46,13 @@ def test_what_devices_waited_for_is_their_idle_time(path: Path) -> None:
     assert (table["longest_us"] <= table["total_us"] + 1e-9).all()
 
 
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_a_reason_elsewhere_is_another_rank_of_the_job(path: Path) -> None:
+    graph = graph_of(path)
+    ranks = {f"rank {rank}" for rank in graph.ranks}
+    assert set(waited_for(graph)["waited_for"]) <= OWN_REASONS | ranks
+
+
 def test_the_wait_for_the_loader_is_what_the_raw_events_say() -> None:
     table = waited_for(graph_of(DATA / "demo"))
     found = table[table["waited_for"] == LOADER].groupby("rank")["total_us"].sum()
@@ -69,3 +76,13 @@ def test_a_pause_between_queued_kernels_is_the_devices_own() -> None:
     graph = load([launch(0, 2, 1), launch(3, 2, 2), kernel(COMPUTE, 10, 50, 1), kernel(COMPUTE, 62, 5, 2)])
     assert waited_for(graph)[["waited_for", "total_us"]].to_numpy().tolist() == [[DEVICE, 2.0]]
     assert not len(waited_for(load([])))
+
+
+def test_the_time_from_a_launch_to_its_work_is_that_of_the_call_and_of_no_kernel() -> None:
+    """A graph that starts late after its launch: the host was in the call, and the kernel did nothing yet."""
+    events = [launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), launch(20, 20, 2), kernel("late", 45, 5, 2)]
+    table = waited_for(load(events))
+    of_host = table[table["waited_for"] == "host"]
+    assert len(of_host)
+    assert not set(of_host["what"]) & {COMPUTE, "late"}
+    assert "cudaLaunchKernel" in set(of_host["what"])

@@ -22,7 +22,18 @@ from htagraph.findings.phrases import (
     time_text,
 )
 from htagraph.queries.device_record import DeviceRecord
-from htagraph.queries.waited_for import DEVICE, EARLIER, HOST, LOADER, OTHER, OUTSIDE, TRANSFER, UNKNOWN, WORK
+from htagraph.queries.waited_for import (
+    DEVICE,
+    EARLIER,
+    HOST,
+    LOADER,
+    OTHER,
+    OUTSIDE,
+    OWN_REASONS,
+    TRANSFER,
+    UNKNOWN,
+    WORK,
+)
 
 __all__ = ["idle_sentences"]
 
@@ -40,6 +51,8 @@ _ONE: Final = {
     OUTSIDE: "another process or thread that its host waits for",
 }
 """Reasons in words, of one device; of several devices they are `_SEVERAL`."""
+_OF_TIME: Final = "the time from {0} first to last work"
+"""The time that a share of waiting refers to."""
 _SEVERAL: Final = {
     **_ONE,
     HOST: "their hosts",
@@ -56,6 +69,7 @@ def idle_sentences(
     inputs: Sequence[str],
     then: Callable[[str], list[str]],
     record: DeviceRecord = DeviceRecord.UNUSED,
+    ranks: Sequence[int] = (),
 ) -> list[str]:
     """Return why devices waited, how long they were idle, and the change to make.
 
@@ -65,11 +79,15 @@ def idle_sentences(
         inputs: the words of the command line that choose the job.
         then: returns the change to make, given the cause of the longest wait.
         record: the result of `htagraph.queries.device_record.device_record`.
+        ranks: the ranks of the job.
     """
     if not len(devices) and record.is_lost:
         return [f"When devices are idle is not known: {record.value}."]
     if not len(devices):
-        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
+        several = len(ranks) > 1
+        why = "To see when ranks wait for each other" if several else "To see what takes the time on the host"
+        verb = "stragglers" if several else "critical-path"
+        return [Suggestion(f"Nothing ran on a device, so none was idle. {why}", command_line(verb, inputs))]
     if not len(waits):
         return ["No device is idle between its first and its last kernel or copy."]
     by_rank = devices.groupby("rank")["share_percent"].sum()
@@ -88,7 +106,7 @@ def idle_sentences(
     if len(shares) > 1:
         of_ranks = f"Devices are idle between their first and last work: {_by_share(shares)}."
     look = ""
-    if cause.startswith("rank ") or cause == TRANSFER:
+    if cause == TRANSFER or cause not in OWN_REASONS:
         command = command_line("collectives", inputs)
         look = Suggestion("To see which rank waits for which", command)
     return spoken(answer, of_ranks, _causes(waits), *then(cause), look)
@@ -116,10 +134,10 @@ def _whose(waits: pd.DataFrame, rows: pd.DataFrame, cause: str) -> str:
     share = share_text(percent if is_one else percent / devices)
     if not is_one:
         whom = _SEVERAL.get(cause, cause)
-        scope = f"{share} of their time, summed over {plural(devices, 'device')}"
+        scope = f"{share} of {_OF_TIME.format('their')}, summed over {plural(devices, 'device')}"
         return f"Devices wait {time} ({scope}) for {whom}"
     subject = "The device waits" if devices == 1 else f"Rank {rows['rank'].iloc[0]}'s device waits"
-    return f"{subject} {time} ({share} of its time) for {_ONE.get(cause, cause)}"
+    return f"{subject} {time} ({share} of {_OF_TIME.format('its')}) for {_ONE.get(cause, cause)}"
 
 
 def _inside(rows: pd.DataFrame, name: str, before: str) -> str:

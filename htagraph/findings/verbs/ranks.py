@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pandas as pd
 
@@ -27,6 +27,8 @@ from htagraph.findings.phrases import (
     waits_text,
     why_nobody,
 )
+from htagraph.findings.straggler import CAUSES
+from htagraph.findings.verbs.unread_ranks import SLOW_GB_S, unread_sentences
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.straggler import Difference
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "StragglerAnswer",
     "are_sizes_unknown",
+    "causes_in_words",
     "collectives_sentences",
     "shares_command",
     "straggler_answer",
@@ -55,12 +58,18 @@ _OF_UNKNOWN_SIZE = {
     "excess": "of which it is not known how much is transfer (sizes were not recorded)",
 }
 """The same where sizes are not known: then the fastest transfer is no measure of how long another one has to take."""
-_SLOW_GB_S = 0.1
-"""GB/s below which a long transfer may have waited meanwhile, as for cores. Chosen: that of a network of 1 Gbit/s.
-Doubled, all transfers through a network of 2 Gbit/s are doubted."""
 _LONG_US = 1_000.0
 """µs from which a transfer is no latency. Chosen: messages of a few bytes take up to 0.2 ms on hosts. Doubled, slices
 of a scheduler of 1 to 2 ms count as transfers."""
+_EXPLAINED: Final[dict[str, str]] = {
+    "none": "its own work looks like that of its peers",
+    "network": "an earlier transfer ended later there",
+    "sync": "its blocking calls return later",
+    "collective": "it was late from an earlier collective",
+    "other_work": "launched work waited behind work that was not recorded",
+    "outside": "it waited for a process or thread that was not recorded",
+}
+"""What causes are that no single word says."""
 _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
@@ -87,15 +96,14 @@ def collectives_sentences(
     shown = [part for part in _PARTS if share[part] or part != "wait_or_transfer"]
     if not share["transfer"] and share["wait_or_transfer"]:
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
-    words = [f"{share_text(100 * share[part])} {told[part]}{named if part == 'wait' else ''}" for part in shown]
-    whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
     ranks, alone, absent = parts["rank"].unique(), int((~parts["matched"]).sum()), parts[parts["absent"] > 0]
     of_unknown = parts["matched"] & (parts["absent"] == 0) & (parts["wait_or_transfer_us"] > 0)
     unknown_groups = parts.loc[of_unknown, "collective"].nunique()
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
-        f"{who} {time_text(total)} in collectives: {whole}.",
+        f"{who} {time_text(total)} in collectives{_spent(shown, share, told, named)}.",
         _after_collectives(share, late, inputs, nobody_us) or _after_transfers(share, inputs, faster_network),
+        *unread_sentences(parts),
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
         if beside else "",
@@ -110,6 +118,21 @@ def collectives_sentences(
         "the trace does not say which belong together); how long they waited is not known."
         if alone else "",
     )  # fmt: skip
+
+
+def _spent(shown: Sequence[str], share: Mapping[str, float], told: Mapping[str, str], named: str) -> str:
+    """Return what the time in collectives is spent on, as an end of a sentence.
+
+    Args:
+        shown: the parts to name.
+        share: the share of each part.
+        told: the words for each part.
+        named: for whom ranks wait.
+    """
+    if list(shown) == ["wait_or_transfer"]:
+        return "; how much of that is waiting, only the files of all ranks tell"
+    words = [f"{share_text(100 * share[part])} {told[part]}{named if part == 'wait' else ''}" for part in shown]
+    return f": {words[0]}" if len(words) == 1 else f": {', '.join(words[:-1])}, and {words[-1]}"
 
 
 def _none_recorded(calls: Mapping[str, int]) -> str:
@@ -130,7 +153,7 @@ def _of_slow_transfers(parts: pd.DataFrame) -> dict[str, str]:
     """Return the words for transfers of which most take long at a rate of no network; none for all others."""
     us = parts["transfer_us"]
     gb_s = parts["bytes"] / us.where(us > 0) / 1000
-    is_slow = (us >= _LONG_US) & (gb_s < _SLOW_GB_S)
+    is_slow = (us >= _LONG_US) & (gb_s < SLOW_GB_S)
     if not us.sum() or us[is_slow].sum() <= MOST * us.sum():
         return {}
     rate = short_number(float(parts.loc[is_slow, "bytes"].sum() / us[is_slow].sum() / 1000))
@@ -211,12 +234,13 @@ def straggler_answer(stragglers: Stragglers, rank_count: int) -> StragglerAnswer
         return _nobody(stragglers)
     row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
     total = time_text(stragglers.total_wait_us)
+    reason = "" if row["cause"] == "none" else f" ({CAUSES[row['cause']].reason})"
     share = (
         f"{row['share_percent']:.0f} % of the wait time ({total} over all ranks) is charged to it"
         if row["blamed_us"]
         else f"it is slow by its own steps; it is not known how long others wait for it, {_CLOCKS}"
     )
-    return StragglerAnswer(f"Rank {stragglers.straggler} is the straggler: {share}")
+    return StragglerAnswer(f"Rank {stragglers.straggler} is the straggler{reason}: {share}")
 
 
 def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
@@ -238,6 +262,12 @@ def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequen
             command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
         ),
     ]
+
+
+def causes_in_words(stragglers: Stragglers) -> list[str]:
+    """Return a sentence on the causes of the table whose words say too little."""
+    used = [cause for cause in _EXPLAINED if cause in set(stragglers.ranks["cause"])]
+    return [f"Causes: {'; '.join(f'{cause}: {_EXPLAINED[cause]}' for cause in used)}."] if used else []
 
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:

@@ -28,12 +28,29 @@ _CAUSES = {
     "host_wait": "launched too late by the host", "kernel_wait": "between queued kernels",
     "other": "other (another stream, event or rank)",
 }  # fmt: skip
+_WAITS = {
+    "host": "waiting for the host",
+    "data loader": "waiting for the data loader",
+    "device": "between queued kernels",
+    "other ranks": "waiting for other ranks",
+    "transfer": "waiting for a transfer",
+    "device work": "waiting for work of another device",
+    "earlier work": "waiting for earlier work",
+    "other work": "waiting for work that was not recorded",
+    "outside": "waiting for another process or thread",
+    "not known": "for no known reason",
+}
+"""Reasons of whole devices, by the words of `htagraph.queries.waited_for`."""
 _IN_COLLECTIVES = {
     "wait_us": "wait for the last to arrive", "transfer_us": "transfer",
     "excess_us": "excess over the shortest transfer", "wait_or_transfer_us": "wait or transfer, not known",
     "beside_us": "beside other work",
 }  # fmt: skip
 _COLORS = {
+    **dict.fromkeys(_WAITS.values(), COLORS["light"]),
+    _WAITS["host"]: COLORS["orange"], _WAITS["data loader"]: COLORS["blue"], _WAITS["device"]: COLORS["sky"],
+    _WAITS["other ranks"]: COLORS["vermillion"], _WAITS["transfer"]: COLORS["green"],
+    _WAITS["device work"]: COLORS["purple"],
     "hidden": COLORS["green"], "exposed": COLORS["vermillion"],
     _CAUSES["host_wait"]: COLORS["orange"], _CAUSES["kernel_wait"]: COLORS["sky"], _CAUSES["other"]: COLORS["purple"],
     _IN_COLLECTIVES["wait_us"]: COLORS["orange"], _IN_COLLECTIVES["transfer_us"]: COLORS["blue"],
@@ -135,7 +152,8 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
         times = times.droplevel("device")
     where = ", ".join(map(str, times.index.names))
     times.index = pd.Index([", ".join(map(str, np.atleast_1d(key))) for key in times.index.tolist()])
-    times = times[[cause for cause in _CAUSES if cause in times]].rename(columns=_CAUSES)
+    words = _CAUSES | _WAITS
+    times = times[[cause for cause in words if cause in times]].rename(columns=words)
     says = f"{where} {{label}}: {{us}} idle<br>{{part}}"
     traces, layout = style.parts_by_rank(times, _COLORS, says, "idle time ({unit})")
     layout["xaxis"]["title"] = where

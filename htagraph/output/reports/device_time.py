@@ -1,4 +1,4 @@
-"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases and roofline."""
+"""Where the time of devices goes: the reports of idle, kernels, phases and roofline."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.analyses.idle_intervals import TABLE as INTERVALS
-from htagraph.core.arrays import occurring
+from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import BLOCKING, FULL_QUEUE, ActivityKind, of_kinds
-from htagraph.core.naming import short_name
+from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.naming import is_compiled_region, names_that, short_name
+from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.core.tables import Col, Table
 from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES, JUDGES, MEASURES
 from htagraph.findings.incomplete import missing_parts
-from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import Suggestion, command_line, share_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
+from htagraph.findings.verbs import phases as findings_of_phases
+from htagraph.findings.verbs import roofline as findings_of_roofs
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.ledger import Part
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
@@ -31,14 +34,17 @@ from htagraph.queries.arguments import records_shapes
 from htagraph.queries.device_record import device_record
 from htagraph.queries.inputs import window_us
 from htagraph.queries.on_workers import by_class, over_ranks
-from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE
+from htagraph.queries.phase_regions import phase_regions
+from htagraph.queries.waited_for import HOST, LOADER, OUTSIDE, OWN_REASONS
 from htagraph.trace.readers import recorder_of
 from htagraph.whatif.options import criteria
 
 __all__ = [
-    "counters_report", "idle_report", "kernels_report", "launches_report", "phases_report",
+    "idle_report",
+    "kernels_report",
+    "phases_report",
     "roofline_report",
-]  # fmt: skip
+]
 
 
 class _ReadySource(NamedTuple):
@@ -62,7 +68,13 @@ _RUNTIME_CALLS: Final = (
     ActivityKind.RUNTIME,
 )
 """Kinds of calls of a device's runtime."""
-_LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
+_LONG: Final = 1.5
+"""Times the median of the other regions of a rank from which a region is named. Chosen: less is the spread of steps.
+Doubled, a region of three times the usual length is named first."""
+_COMMUNICATING: Final = "record_param_comms"
+"""The operator by which PyTorch records every collective."""
+_OF_DEVICES: Final = ["busy_us", "idle_percent"]
+"""Columns on the device work of a phase."""
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """Columns that follow from other columns, or matter less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
@@ -86,20 +98,6 @@ _UNEVEN = (
     Col("excess_us", maybe=True),
 )
 _RANKS, _SHARE, _MAYBE_SHARE = Col("ranks", "int64", maybe=True), Col("share_percent"), Col("share_percent", maybe=True)
-CALLS = Table(
-    "Launch calls",
-    Col("rank", "int64"),
-    Col("name", "str"),
-    Col("calls", "int64"),
-    Col("works", "int64", heading="kernels and copies"),
-    Col("total_us mean_us max_us", doc="the calls' durations"),
-    Col("excessive", "int64", "calls that take longer than 50 µs", heading="calls > 50 µs"),
-    Col("median_delay_us", doc="from the call's end to the start of its first kernel or copy"),
-    Col("short_percent", doc="calls that took longer than the kernels and copies they launched"),
-    rank_by="total_us",
-)
-
-
 _PAUSES = Table(
     INTERVALS.title,
     *INTERVALS.cols,
@@ -111,7 +109,9 @@ _PAUSES = Table(
 @gives(
     "idle",
     {"waits": "queries.waited_for.TABLE", "streams": "analyses.idle_breakdown.TABLE", "pauses": _PAUSES},
-    titles={"waits": "What devices waited for while idle, summed over devices"},
+    titles={
+        "waits": "What devices waited for while idle, summed over devices; share of the time from first to last work"
+    },
     rests_on=JUDGES,
 )
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
@@ -123,22 +123,50 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     devices = hg.idle_breakdown(graph, by="rank")
     waits = waited_for(graph)
     longest = _longest_pauses(graph, top)
-    brief = longest[["rank", "stream", "start_us", "pause_us", "cause", "waited_for"]].assign(
-        after=longest["after_name"].map(short_name)
-    )
-    several = (streams.groupby("rank")["device"].nunique() > 1).any()
-    shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
-    shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
     then = partial(_after_idle, graph, inputs)
-    conclusions = findings.idle_sentences(waits, devices, inputs, then, device_record(graph))
+    conclusions = findings.idle_sentences(waits, devices, inputs, then, device_record(graph), graph.ranks)
     return report_on(
         graph,
         "idle",
         {"waits": TABLE.ranked(waits), "streams": streams, "pauses": longest},
         conclusions,
-        brief={"waits": top_rows(_over_devices(waits), top), "streams": shown, "pauses": brief},
-        plot=lambda: drawn("idle_breakdown", streams),
+        brief={"waits": top_rows(_over_devices(waits), top), "pauses": _device_pauses(graph, top)},
+        titles={"pauses": "Longest waits of devices (none of their streams runs anything)"},
+        plot=lambda: drawn("idle_breakdown", _by_reason(waits)),
     )
+
+
+def _device_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
+    """Return the longest pauses of whole devices, with the main reason of each and the work that ended it."""
+    from htagraph.queries.waited_for import reason_of_each
+
+    pauses = graph.device_pauses
+    rows = np.argsort(-pauses.length, kind="stable")[:top]
+    rows = rows[pauses.length[rows] > 0]
+    places = pauses.places[pauses.place[rows]]
+    table = pd.DataFrame(
+        {
+            "rank": places[:, 0],
+            "device": places[:, 1],
+            "start_us": (pauses.begin[rows] - graph.origin_ns) / 1000,
+            "idle_us": pauses.length[rows] / 1000,
+            "waited_for": reason_of_each(graph, pauses, rows),
+            "next": [short_name(graph.names[name]) for name in graph.activities.name[pauses.after[rows]].tolist()],
+        }
+    )
+    return table if _has_several_devices(pauses.places) else table.drop(columns="device")
+
+
+def _has_several_devices(places: Array) -> bool:
+    """Return whether a rank has several devices; a place begins with the rank and the device."""
+    return len(np.unique(places[:, :2], axis=0)) > len(np.unique(places[:, 0]))
+
+
+def _by_reason(waits: pd.DataFrame) -> pd.DataFrame:
+    """Return idle times by rank and reason as `htagraph.plot.idle_breakdown` reads them; late ranks are one reason."""
+    is_own = waits["waited_for"].isin(OWN_REASONS)
+    reasons = waits.assign(cause=waits["waited_for"].where(is_own, "other ranks"))
+    return reasons.groupby(["rank", "cause"], as_index=False).agg(idle_us=("total_us", "sum"))
 
 
 def _longest_pauses(graph: DependencyGraph, top: int) -> pd.DataFrame:
@@ -181,7 +209,7 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str) -> li
     """
     if {Part.HOST, Part.PEERS} & graph.ledger.lacks:
         return []
-    if cause not in (HOST, LOADER, OUTSIDE) and not cause.startswith("rank "):
+    if cause in OWN_REASONS - {HOST, LOADER, OUTSIDE}:
         return [Suggestion("To see what bounds the job", command_line("critical-path", inputs))]
     if cause in _SOURCES:
         source = _SOURCES[cause]
@@ -196,10 +224,10 @@ def _after_idle(graph: DependencyGraph, inputs: Sequence[str], cause: str) -> li
     return tried(listed.first, inputs)
 
 
-def _gain_without(graph: DependencyGraph, option: str) -> float:
-    """Return how much shorter the job is by a change without a number, given as its option: 0 to 1."""
+def _gain_without(graph: DependencyGraph, *options: str) -> float:
+    """Return how much shorter the job is by a change, given as its options: 0 to 1."""
     with suppress(SelectionError):  # nothing is changed
-        outcome = scenario_of(graph, [option]).run()
+        outcome = scenario_of(graph, options).run()
         return outcome.saved_ns / max(outcome.baseline_ns, 1)
     return 0.0
 
@@ -233,14 +261,17 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
+        brief = _with_collectives(graph, rows)
         sentences = findings.top_entry(
-            by_class(table) if by == "module" else rows,
+            by_class(table) if by == "module" else brief,
             by,
             inputs,
             partial(_saved_by_half_us, graph),
             recorder_of(graph.traces.values()),
             _calls_us(graph),
         )
+        if by == "operator" and rows["name"].iloc[:1].eq(_COMMUNICATING).any():
+            sentences.append(Suggestion("To split it into waiting and transfer", command_line("collectives", inputs)))
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
@@ -254,6 +285,18 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         plot=None if figure is None else lambda: drawn(figure, table),
         titles={} if graph.activities.on_device.any() else {"device_time": "Own time on the host (no device work)"},
     )  # fmt: skip
+
+
+def _with_collectives(graph: DependencyGraph, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows whose operator of all collectives also has the collectives' names, the most time first."""
+    is_communicating = rows["name"] == _COMMUNICATING
+    if not is_communicating.any():
+        return rows
+    times = hg.collectives(graph).groupby("op")["duration_us"].sum().sort_values(ascending=False, kind="stable")
+    words = ", ".join(map(str, times.index[:MAX_LISTED]))
+    if not words:
+        return rows
+    return rows.assign(name=rows["name"].mask(is_communicating, f"{words} ({_COMMUNICATING})"))
 
 
 def _saved_by_half_us(graph: DependencyGraph, wanted: str) -> float:
@@ -301,114 +344,6 @@ def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
 
 
 @gives(
-    "launches",
-    {
-        "calls": CALLS, "operators": "analyses.operator_kernels.TABLE",
-        "graph_launches": "analyses.graph_launches.TABLE", "compiled_regions": "analyses.compiled_regions.TABLE",
-        "phases": "analyses.phases.TABLE",
-    },
-    titles={"phases": "Phases (by annotation)"},
-    rests_on=MEASURES,
-)  # fmt: skip
-def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
-    """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.operator_kernels import TABLE
-
-    stats = _launches_of_work(graph)
-    tables = {
-        "calls": by_call(stats), "operators": TABLE.ranked(hg.operator_kernels(graph)),
-        "graph_launches": hg.graph_launches(graph), "compiled_regions": hg.compiled_regions(graph),
-        "phases": hg.phases(graph),
-    }  # fmt: skip
-    brief = {
-        name: _without_unknown(top_rows(table, top).drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore"))
-        for name, table in tables.items()
-        if len(stats) and len(table)
-    }
-    percent = _launching_percent(graph)
-    conclusions = findings.launches_sentences(
-        stats, tables["graph_launches"], _waits(graph, stats), record=device_record(graph), path_percent=percent
-    )
-    return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
-
-
-def _launches_of_work(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the result of `htagraph.launch_stats` without rows of devices that only record or await an event."""
-    stats = hg.launch_stats(graph)
-    return stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
-
-
-def _waits(graph: DependencyGraph, stats: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows of `htagraph.launch_stats` are of calls that waited for the device."""
-    return stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-
-
-def _blocked_calls(graph: DependencyGraph) -> int:
-    """Return how many launch calls waited for earlier work of the device, as where a queue is full."""
-    stats = _launches_of_work(graph)
-    is_behind = _waits(graph, stats) & (stats["delay_us"] > 0)
-    return int(stats.loc[is_behind, "launch"].nunique())
-
-
-def _launching_percent(graph: DependencyGraph) -> float:
-    """Return the share of launch calls and launch latencies in the critical path; NaN where the path is not known."""
-    if missing_parts(graph):
-        return float("nan")
-    shares = hg.critical_path(graph).summary()
-    return float(shares.loc[(shares["group"] == "category") & (shares["key"] == "launch"), "share_percent"].sum())
-
-
-def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what is read: no column that is -1 (unknown) or NaN throughout; a name where no region launched."""
-    unknown = table.isna().all() | table.drop(columns="rank").eq(-1).all().reindex(table.columns, fill_value=False)
-    table = table.drop(columns=[*table.columns[unknown], *(_PHASES_FOR_PROGRAMS if "phase" in table else [])])
-    if "region" in table:
-        table["region"] = table["region"].replace("", "(outside all regions)")
-        table["count"] = table["count"].astype(object).where(table["count"] > 0, "-")
-    return table
-
-
-def by_call(stats: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per rank and launching call of the result of `htagraph.launch_stats`, most time first."""
-    each = stats.groupby(["rank", "launch"], as_index=False).agg(
-        name=("launch_name", "first"), works=("work", "size"), took=("launch_us", "first"), short=("short", "first"),
-        excessive=("excessive_runtime", "first"), delay=("delay_us", "min"),
-    )  # fmt: skip
-    table = each.groupby(["rank", "name"], as_index=False).agg(
-        calls=("launch", "size"), works=("works", "sum"), total_us=("took", "sum"), mean_us=("took", "mean"),
-        max_us=("took", "max"), excessive=("excessive", "sum"), median_delay_us=("delay", "median"),
-        short_percent=("short", "mean"),
-    )  # fmt: skip
-    table["short_percent"] = 100 * table["short_percent"].astype("float64")
-    return table.sort_values(["rank", "total_us"], ascending=[True, False], kind="stable", ignore_index=True)
-
-
-@gives(
-    "counters",
-    {
-        "queues": "analyses.queue_length.STREAMS", "bandwidth": "analyses.memory_bandwidth.COPIES",
-        "samples": "analyses.device_samples.COUNTERS",
-        "queue_length": "analyses.queue_length.TABLE", "memory_bandwidth": "analyses.memory_bandwidth.TABLE",
-        "device_samples": "analyses.device_samples.TABLE",
-    },
-    maybe=("samples", "queue_length", "memory_bandwidth", "device_samples"), rests_on=MEASURES,
-)  # fmt: skip
-def counters_report(
-    graph: DependencyGraph, inputs: Sequence[str], *, full: int = FULL_QUEUE, series: bool = False
-) -> Report:
-    """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
-    queues, copies = hg.queue_length(graph, by="stream", full=full), hg.memory_bandwidth(graph, by="copy")
-    samples = hg.device_samples(graph, by="counter")
-    tables = {"queues": queues, "bandwidth": copies} | ({"samples": samples} if len(samples) else {})
-    if series:
-        tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
-    if series and len(samples):
-        tables["device_samples"] = hg.device_samples(graph)
-    sentences = findings.counters_sentences(queues, full, samples, blocked=_blocked_calls(graph))
-    return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
-
-
-@gives(
     "phases", {"phases": "analyses.phases.TABLE"},
     titles={"phases": "Phases, the most wall time of a rank first (wall time ends with the last work launched)"},
     rests_on=ATTRIBUTES,
@@ -425,16 +360,67 @@ def phases_report(
     titles = {}
     if not graph.activities.on_device.any():
         titles = {"phases": "Phases, the most wall time of a rank first"}
-        brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
-    sentences = findings.phases_sentences(
-        table, inputs, annotation, window_us(graph), recorder_of(graph.traces.values())
+        brief = brief.drop(columns=[*_OF_DEVICES, "kernels", "launches"])
+    unlinked = _unlinked(graph)
+    if unlinked:  # their own work is not known
+        brief = brief.drop(columns=_OF_DEVICES)
+    job = findings_of_phases.RecordedPhases(window_us(graph), recorder_of(graph.traces.values()), not unlinked)
+    long_region = _long_region(graph, table, annotation)
+    sentences = findings_of_phases.phases_sentences(table, inputs, annotation, job, long_region)
+    return report_on(
+        graph, "phases", {"phases": table}, [*sentences, *unlinked], brief={"phases": brief}, titles=titles
     )
-    return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief}, titles=titles)
+
+
+def _unlinked(graph: DependencyGraph) -> list[str]:
+    """Return the sentence on device work whose launch is not in the traces, where it is a large part."""
+    acts = graph.activities
+    lost = acts.on_device & (acts.cause < 0)
+    whole = float(acts.duration[acts.on_device].sum())
+    percent = 100 * float(acts.duration[lost].sum()) / whole if whole else 0.0
+    return [findings.launch_not_recorded(int(lost.sum()), percent)] if percent >= 100 * LARGE_SHARE else []
+
+
+def _long_region(
+    graph: DependencyGraph, table: pd.DataFrame, annotation: str | None
+) -> findings_of_phases.LongRegion | None:
+    """Return the region of the longest phase that took far longer than the others of its rank; None for none."""
+    if not len(table):
+        return None
+    regions = phase_regions(graph, annotation).table
+    regions = regions[regions["phase"] == findings_of_phases.longest_phase(table)]
+    longest = regions.iloc[int(regions["wall_us"].argmax())]
+    of_rank = regions[regions["rank"] == longest["rank"]]
+    region = int(longest["region"])
+    usual_us = float(of_rank.loc[of_rank["region"] != region, "wall_us"].median())
+    if len(of_rank) < SEVERAL or longest["wall_us"] < _LONG * usual_us:
+        return None
+    more_us = float(longest["wall_us"]) - usual_us
+    call, call_us = _longest_call(graph, region)
+    is_reason = call_us > MOST * more_us
+    return findings_of_phases.LongRegion(
+        int(longest["rank"]),
+        int(graph.activities.step[region]),
+        float(longest["wall_us"]),
+        usual_us,
+        call if is_reason else "",
+        call_us,
+    )
+
+
+def _longest_call(graph: DependencyGraph, region: int) -> tuple[str, float]:
+    """Return the call of the runtime that takes most time inside a region, and its time, µs."""
+    acts = graph.activities
+    is_inside = (acts.lane == acts.lane[region]) & (acts.start >= acts.start[region])
+    is_inside &= (acts.end <= acts.end[region]) & of_kinds(acts.kind, _RUNTIME_CALLS)
+    calls = np.flatnonzero(is_inside)
+    sums = np.bincount(acts.name[calls], acts.duration[calls], len(graph.names))
+    return graph.names[int(sums.argmax())], float(sums.max(initial=0)) / 1000
 
 
 @gives(
     "roofline", {"roofline": "analyses.roofline.TABLE", "counters": "analyses.cupti_counters.TABLE"},
-    maybe=("counters",), rests_on=ATTRIBUTES,
+    maybe=("counters",), headings={"gflop_s": "GFLOP/s"}, rests_on=ATTRIBUTES,
 )  # fmt: skip
 def roofline_report(
     graph: DependencyGraph,
@@ -452,11 +438,36 @@ def roofline_report(
     counters = hg.cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
+    if "tflop_s" in brief and table["tflop_s"].max() < 1:
+        rates = brief["tflop_s"] * 1000
+        brief = brief.assign(tflop_s=rates).rename(columns={"tflop_s": "gflop_s"})
     chosen = (peak_tflops is not None, peak_gbs is not None)
-    recorder = recorder_of(graph.traces.values())
-    record = device_record(graph)
-    has_shapes = not len(table) and records_shapes(graph)
-    sentences = findings.roofline_sentences(table, inputs, chosen, recorder, record, has_shapes=has_shapes)
+    recorded = findings_of_roofs.RecordedRates(
+        recorder_of(graph.traces.values()),
+        device_record(graph),
+        not len(table) and records_shapes(graph),
+        _replays(graph),
+    )
+    saved_percent = None if missing_parts(graph) else partial(_saved_percent, graph)
+    sentences = findings_of_roofs.roofline_sentences(table, inputs, chosen, recorded, saved_percent)
     return report_on(
         graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
     )
+
+
+def _saved_percent(graph: DependencyGraph, options: Sequence[str]) -> float:
+    """Return how much shorter the job is by a change, given as its options, percent."""
+    return 100 * _gain_without(graph, *options)
+
+
+def _replays(graph: DependencyGraph) -> tuple[str, ...]:
+    """Return what runs kernels without operators in a job: CUDA graphs, torch.compile."""
+    acts = graph.activities
+    used = set(np.unique(acts.name).tolist())
+    compiled = names_that(is_compiled_region, graph.names)
+    replays = []
+    if len(hg.graph_launches(graph)):
+        replays.append("CUDA graphs")
+    if any(compiled[name] for name in used):
+        replays.append("torch.compile")
+    return tuple(replays)

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import takewhile
 
 import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.analyses.kernel_patterns import TABLE
 from htagraph.core.arrays import Ints
-from htagraph.core.errors import nearest_words
+from htagraph.core.errors import SelectionError, nearest_words
 from htagraph.core.kinds import FRAMES, ActivityKind
-from htagraph.core.naming import LINEAR
+from htagraph.core.naming import LINEAR, exact_glob
+from htagraph.core.statistics import MOST, SEVERAL
+from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES
+from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_NAMED
-from htagraph.findings.verbs import device_time as findings
+from htagraph.findings.phrases import Suggestion, command_line
+from htagraph.findings.verbs import patterns as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives, report_on
+from htagraph.queries.device_record import DeviceRecord, device_record
 from htagraph.queries.kernel_sequences import containing, launching_most, work_below
+from htagraph.whatif.options import criteria_text
 
 __all__ = ["patterns_report", "repeating_operator"]
 
 _MAX_TRIED = 8
 """Names whose sequences are compared: they launch the most device time. Chosen: a training
 step and the layers of a model are among them. Doubled, the answer takes twice as long and names the same."""
+_FEW_KERNELS = 6
+"""Kernels of a sequence that is listed in full beside the longest one. Chosen: one or two lines. Doubled, five fill a
+screen."""
 
 
 def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
     """Return the operator, annotation or module whose repeated sequences of kernels take the most device time.
 
     Of a sequence that occurs n times, all but the first occurrence are repeated. Of names that are alike in that, the
-    one whose own time is shortest: it wraps the least.
+    one whose own time is shortest: it wraps the least. A name that holds most kernels of a step comes last: that steps
+    repeat is known.
+
+    Args:
+        graph: the job.
+        min_length: how many kernels a sequence has at least.
 
     Returns:
         The name; `LINEAR` where nothing repeats.
@@ -43,7 +58,9 @@ def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
     """
     best = (0.0, 0.0)
     chosen = LINEAR
-    for name in launching_most(graph, min_length, _MAX_TRIED):
+    names = launching_most(graph, min_length, _MAX_TRIED)
+    smaller = [name for name in names if not _holds_a_step(graph, name)]
+    for name in smaller or names:
         table = hg.kernel_patterns(graph, name, min_length=min_length)
         share_of_repeats = 1 - 1 / table["count"]
         repeated = table["kernel_us"] * share_of_repeats
@@ -56,6 +73,30 @@ def repeating_operator(graph: DependencyGraph, min_length: int = 3) -> str:
     return chosen
 
 
+def _holds_a_step(graph: DependencyGraph, name: str) -> bool:
+    """Return whether activities of a name hold most kernels of their steps: they repeat as the steps do.
+
+    Args:
+        graph: the job.
+        name: the name of the activities.
+    """
+    acts = graph.activities
+    on_device = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
+    steps = acts.step[on_device]
+    if not (steps >= 0).any():
+        return False
+    roots = np.flatnonzero(acts.name == graph.names.index(name))
+    work, owner = work_below(graph, graph.tree.parent, roots)
+    kernels_each = np.bincount(owner, minlength=len(acts))[roots]
+    keys = np.stack((acts.rank[on_device], steps))[:, steps >= 0]
+    kernels_of_steps = np.unique(keys, axis=1, return_counts=True)[1]
+    if not len(work):
+        return False
+    usual_each = float(np.median(kernels_each))
+    usual_of_step = float(np.median(kernels_of_steps))
+    return usual_each > MOST * usual_of_step
+
+
 @gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"}, rests_on=ATTRIBUTES)
 def patterns_report(
     graph: DependencyGraph,
@@ -65,26 +106,56 @@ def patterns_report(
     min_length: int = 3,
     top: int = 5,
 ) -> Report:
-    """Return the report on the sequences of kernels that an operator launches, or of the name that repeats most."""
+    """Return the report on the sequences of kernels that an operator launches, or of the name that repeats most.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose the job.
+        operator: the name that launches the sequences; None for the name that repeats most.
+        min_length: how many kernels a sequence has at least.
+        top: how many sequences are shown.
+    """
     is_chosen = operator is None
     name = repeating_operator(graph, min_length) if operator is None else operator
     table = hg.kernel_patterns(graph, name, min_length=min_length)
     shown = _over_ranks(table).head(top)
-    brief = shown.drop(columns="pattern")
-    brief.insert(0, "number", range(1, len(shown) + 1))
-    nothing = f"No operator, annotation or function launched the same {min_length} kernels or more twice."
-    sentences = [nothing]
+    several = " of all ranks" if len(graph.ranks) > 1 else ""
     if len(table) or not is_chosen:
         sentences = _on_patterns(graph, table, inputs, name, min_length)
+    else:
+        sentences = _on_nothing(graph, inputs, min_length)
     sentences += _listed(shown["pattern"].tolist())
     return report_on(
         graph,
         "patterns",
         {"patterns": table},
         sentences,
-        brief={"patterns": brief},
-        titles={"patterns": f"{TABLE.title}, summed over ranks"} if len(graph.ranks) > 1 else {},
+        brief={"patterns": _brief(shown)},
+        titles={"patterns": f"Kernel sequences{several}, the most device time first"},
     )
+
+
+def _brief(shown: pd.DataFrame) -> pd.DataFrame:
+    """Return sequences as a reader sees them: numbered, with short names of kernels and the time of one occurrence."""
+    sequences = [findings.sequence_text(kernels) for kernels in _differing(shown["pattern"].tolist())]
+    brief = shown.drop(columns="pattern")
+    if brief["operator"].nunique() == 1:
+        brief = brief.drop(columns="operator")
+    brief.insert(0, "number", range(1, len(shown) + 1))
+    brief.insert(len(brief.columns), "each_us", shown["kernel_us"] / shown["count"])
+    brief.insert(len(brief.columns), "sequence", sequences)
+    return brief
+
+
+def _differing(patterns: Sequence[str]) -> list[list[str]]:
+    """Return the kernels of sequences without their common beginning, which tell no sequences apart."""
+    split = [pattern.split("|")[1:] for pattern in patterns]
+    if len(split) <= 1:
+        return split
+    places = zip(*split, strict=False)
+    common = takewhile(lambda names: len(set(names)) == 1, places)
+    same = len(list(common))
+    return [["…", *kernels[same:]] if same else kernels for kernels in split]
 
 
 def _over_ranks(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,18 +167,37 @@ def _over_ranks(table: pd.DataFrame) -> pd.DataFrame:
         kernel_us=("kernel_us", "sum"),
         operator_us=("operator_us", "sum"),
     )
-    return sums.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+    return sums.sort_values("kernel_us", ascending=False, kind="stable", ignore_index=True)
+
+
+def _on_nothing(graph: DependencyGraph, inputs: Sequence[str], min_length: int) -> list[str]:
+    """Return that no sequence of kernels repeats, and the next place to look.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose the job.
+        min_length: how many kernels a sequence has at least.
+    """
+    record = device_record(graph)
+    if record is DeviceRecord.UNUSED:
+        return findings.host_repeats(hg.operator_breakdown(graph), inputs)
+    if record.is_lost:
+        return [f"Which kernels repeat is not known: {record.value}."]
+    nothing = f"No operator, annotation or function launched the same {min_length} kernels or more twice"
+    return [Suggestion(f"{nothing}. To see which kernels take the time", command_line("kernels", inputs))]
 
 
 def _listed(patterns: Sequence[str]) -> list[str]:
-    """Return patterns as texts behind their numbers in the table; equal patterns are one text."""
-    numbers: dict[str, list[str]] = {}
-    for number, pattern in enumerate(patterns, 1):
-        numbers.setdefault(pattern, []).append(str(number))
+    """Return patterns as texts behind their numbers in the table: the first, and each that is as short as a line.
+
+    Args:
+        patterns: the patterns in the order of the table.
+    """
     texts = []
-    for pattern, rows in numbers.items():
-        text = findings.pattern_text(pattern)
-        texts.append(f"{', '.join(rows)}: {text}")
+    for number, pattern in enumerate(patterns, 1):
+        is_short = pattern.count("|") <= _FEW_KERNELS
+        if number == 1 or is_short:
+            texts.append(f"{number}: {findings.pattern_text(pattern)}")
     return texts
 
 
@@ -135,9 +225,28 @@ def _on_patterns(
     on_device = graph.activities.on_device
     device_ns = graph.activities.duration[on_device].sum()
     device_us = float(device_ns) / 1000
-    answer = findings.patterns_sentences(table, operator, device_us)
     communication = _communication_share(graph, outermost)
+    fusion = _fusion(graph, table) if communication <= MOST else None
+    answer = findings.patterns_sentences(table, operator, device_us, inputs, fusion)
     return [*answer, *findings.mostly_communication(communication, inputs), *shorter]
+
+
+def _fusion(graph: DependencyGraph, table: pd.DataFrame) -> findings.FusionGain | None:
+    """Return the gain of the job if kernels of the longest repeated sequence become one; None where it is not known.
+
+    Args:
+        graph: the job.
+        table: the result of `htagraph.kernel_patterns`.
+    """
+    sums = table.groupby(["operator", "pattern"], as_index=False)[["count", "kernel_us"]].sum()
+    most = sums.iloc[int(sums["kernel_us"].argmax())]
+    if most["count"] < SEVERAL or missing_parts(graph):
+        return None
+    options = ("--fuse", criteria_text({"op": exact_glob(str(most["operator"]))}))
+    with suppress(SelectionError):  # no two of its kernels follow each other
+        outcome = scenario_of(graph, options).run()
+        return findings.FusionGain(options, 100 * outcome.saved_ns / max(outcome.baseline_ns, 1))
+    return None
 
 
 def _communication_share(graph: DependencyGraph, roots: Ints) -> float:
@@ -152,7 +261,8 @@ def _communication_share(graph: DependencyGraph, roots: Ints) -> float:
     duration_ns = acts.duration[work]
     communicates = acts.kind[work] == ActivityKind.COMMUNICATION
     total_ns = int(duration_ns.sum())
-    return int(duration_ns[communicates].sum()) / total_ns if total_ns else 0.0
+    communication_ns = int(duration_ns[communicates].sum())
+    return communication_ns / total_ns if total_ns else 0.0
 
 
 def _launching(graph: DependencyGraph, min_length: int) -> list[str]:

@@ -40,7 +40,9 @@ BY_OPERATION = Table(
     Col("collectives", "int64", "number of collectives; of their parts, where not matched"),
     Col("ranks", "int64", "number of ranks that took part"),
     Col("total_us beside_us wait_us transfer_us excess_us wait_or_transfer_us", doc="summed over all parts"),
-    Col("mean_bytes algbw_gb_s busbw_gb_s", doc="medians of the parts"),
+    Col("total_bytes", doc="bytes of all parts whose size is known"),
+    Col("mean_bytes", doc="mean of the parts"),
+    Col("algbw_gb_s busbw_gb_s", doc="medians of the parts"),
     rank_by="total_us",
 )
 _LAST = Table("Last arrivals by rank", Col("last_rank collectives", "int64"), Col("waited_us"), rank_by="waited_us")
@@ -104,6 +106,11 @@ def _readable(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
 
 
+def _known_sum(sizes: pd.Series) -> float:
+    """Return the sum of the known sizes; NaN where none is known."""
+    return float(sizes.sum(min_count=1))
+
+
 def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFrame:
     """Return one row per operation and process group of the result of `htagraph.collectives`, with the number of parts.
 
@@ -118,7 +125,8 @@ def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFr
         total_us=("duration_us", "sum"), beside_us=("beside_us", "sum"), wait_us=("wait_us", "sum"),
         transfer_us=("transfer_us", "sum"), excess_us=("excess_us", "sum"),
         wait_or_transfer_us=("wait_or_transfer_us", "sum"),
-        mean_bytes=("bytes", "mean"), algbw_gb_s=("algbw_gb_s", "median"), busbw_gb_s=("busbw_gb_s", "median"),
+        total_bytes=("bytes", _known_sum), mean_bytes=("bytes", "mean"),
+        algbw_gb_s=("algbw_gb_s", "median"), busbw_gb_s=("busbw_gb_s", "median"),
     )  # fmt: skip
 
 
@@ -151,6 +159,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     others = claims_of(results, [RANKS_MISSING, INTERRUPTED]) if len(graph.ranks) > 1 else []
     conclusions = [
         *findings.stragglers_sentences(result, len(graph.ranks), inputs),
+        *(findings.causes_in_words(result) if len(graph.ranks) > 1 else []),
         *sentences(stages),
         *findings.shares_command(stages, inputs),
         *sentences(others),

@@ -35,7 +35,8 @@ def test_the_answer_names_the_device_the_cause_the_call_and_its_time() -> None:
     table = waits({}, {"what": "aten::mm", "total_us": 50_000.0, "share_percent": 8.0}, {"rank": 0, "total_us": 9.0})
     answer, shares, then = said(table, devices(r2=48.0, r0=1.0))
     assert answer == (
-        "Rank 2's device waits 300.0 ms (48 % of its time) for its host, most of it in cudaMalloc (12 times, 250.0 ms)."
+        "Rank 2's device waits 300.0 ms (48 % of the time from its first to last work) for its host, most of it in "
+        "cudaMalloc (12 times, 250.0 ms)."
     )
     assert shares == "Devices are idle between their first and last work: rank 2: 48 %, rank 0: 1 %."
     assert then == "Do host."
@@ -44,7 +45,8 @@ def test_the_answer_names_the_device_the_cause_the_call_and_its_time() -> None:
 def test_devices_that_wait_alike_are_summed() -> None:
     answer = said(waits({}, {"rank": 0}), devices(r2=40.0, r0=40.0))[0]
     assert answer == (
-        "Devices wait 500.0 ms (40 % of their time, summed over 2 devices) for their hosts, in cudaMalloc (24 times)."
+        "Devices wait 500.0 ms (40 % of the time from their first to last work, summed over 2 devices) for their "
+        "hosts, in cudaMalloc (24 times)."
     )
 
 
@@ -72,7 +74,7 @@ def test_the_causes_are_parts_of_one_whole() -> None:
     table = waits({}, {"waited_for": "device", "what": "", "total_us": 750_000.0, "share_percent": 60.0})
     answer, parts, _ = said(table, devices(r2=100.0))
     assert answer.startswith(
-        "The device waits 750.0 ms (60 % of its time) for its next kernel, which was launched in time"
+        "The device waits 750.0 ms (60 % of the time from its first to last work) for its next kernel, which was "
     )
     assert parts == "Of all waiting, 75 % for the devices' own delays between kernels and 25 % for their hosts."
 
@@ -88,3 +90,11 @@ def test_devices_that_hardly_wait_have_no_cause() -> None:
 def test_ranks_that_are_idle_most_come_first() -> None:
     shares = devices(r0=4.0, r1=1.0, r2=4.0, r3=95.0)
     assert said(waits({}), shares)[1].endswith("rank 3: 95 %, ranks 0 and 2: 4 %, rank 1: 1 %.")
+
+
+def test_a_job_without_devices_has_a_command_to_go_on() -> None:
+    nothing = waits({}).head(0)
+    (one,) = idle_sentences(nothing, devices(), ["x"], lambda _: [], ranks=[0])
+    assert one.endswith(": htagraph critical-path x")
+    (several,) = idle_sentences(nothing, devices(), ["x"], lambda _: [], ranks=[0, 1])
+    assert several.endswith(": htagraph stragglers x")

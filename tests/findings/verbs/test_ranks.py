@@ -19,8 +19,9 @@ LATE = pd.DataFrame({"last_rank": [3], "collectives": [1], "waited_us": [70.0]})
 def parts(wait: float, transfer: float, *, matched: bool = True) -> pd.DataFrame:
     row = {"duration_us": [100.0], "wait_us": [wait], "transfer_us": [transfer], "excess_us": [100 - wait - transfer]}
     row |= {"beside_us": [0.0], "wait_or_transfer_us": [0.0], "collective": [0], "absent": [0]}
-    row |= {"rank": [0], "bytes": [1e6]}
-    return pd.DataFrame(row | {"matched": [matched]})
+    row |= {"rank": [0], "bytes": [1e6], "start_us": [0.0], "busbw_gb_s": [1.0]}
+    named = {"name": ["gloo:all_reduce"], "op": ["all_reduce"], "matched": [matched]}
+    return pd.DataFrame({**row, **named})
 
 
 def test_waiting_names_the_last_rank_and_transfers_name_the_network() -> None:
@@ -61,7 +62,7 @@ def test_time_beside_other_work_is_no_time_in_collectives() -> None:
 def test_waiting_that_is_not_known_is_no_share() -> None:
     alone = parts(0, 0, matched=False).assign(excess_us=0.0, wait_or_transfer_us=100.0)
     assert collectives_sentences(alone, LATE, [])[0] == (
-        "Rank 0 spends 100.0 µs in collectives: 100 % waiting or transfer (load all ranks to split them)."
+        "Rank 0 spends 100.0 µs in collectives; how much of that is waiting, only the files of all ranks tell."
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.output.report import Report
-from htagraph.output.reports import device_time, files, ranks
+from htagraph.output.reports import device_time, files, queues, ranks
 from tests.output.plot.jobs import JOBS, job, result_of
 
 _TAGS = re.compile(r"</?(?!br>|span|/span)[a-zA-Z]")
@@ -50,12 +50,11 @@ def test_a_summary_draws_where_the_time_of_its_ranks_goes() -> None:
 
 
 REPORTS: list[tuple[str, Callable[[DependencyGraph], Report]]] = [
-    ("idle_breakdown", lambda graph: device_time.idle_report(graph, [])),
     ("kernel_breakdown", lambda graph: device_time.kernels_report(graph, [])),
     ("kernel_distribution", lambda graph: device_time.kernels_report(graph, [], by="rank")),
     ("module_breakdown", lambda graph: device_time.kernels_report(graph, [], by="module")),
-    ("launch_stats", lambda graph: device_time.launches_report(graph, [])),
-    ("queue_length", lambda graph: device_time.counters_report(graph, [])),
+    ("launch_stats", lambda graph: queues.launches_report(graph, [])),
+    ("queue_length", lambda graph: queues.counters_report(graph, [])),
     ("roofline", lambda graph: device_time.roofline_report(graph, [])),
     ("collectives", lambda graph: ranks.collectives_report(graph, [])),
     ("plan", lambda graph: ranks.plan_report(graph, [])),
@@ -69,6 +68,14 @@ def test_a_report_has_the_figure_of_its_analysis(name: str, report: Callable[[De
     assert plot is not None
     figure = getattr(hg.plot, name)(result_of(name, job("demo")))
     assert plot().layout.title.text == figure.layout.title.text
+
+
+def test_the_figure_of_idle_has_the_devices_and_the_reasons_of_its_sentences() -> None:
+    plot = device_time.idle_report(job("demo"), []).plot
+    assert plot is not None
+    title = str(plot().layout.title.text)
+    assert "ranks are idle for 12.1 ms: 80 % waiting for the data" in title
+    assert "streams" not in title
 
 
 def test_operators_are_drawn_as_modules_and_annotations_are_not_drawn() -> None:

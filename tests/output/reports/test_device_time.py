@@ -72,8 +72,8 @@ def test_the_host_is_blamed_for_late_launches() -> None:
     late = load([launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), launch(100, 2, 2), kernel(COMPUTE, 105, 5, 2)])
     report = idle_report(late, ["x"])
     assert report.sentences[0] == (
-        "The device waits 95.0 µs (90 % of its time) for its host, most of it in code that no event covers, before "
-        "cudaLaunchKernel (1 time, 90.0 µs)."
+        "The device waits 95.0 µs (90 % of the time from its first to last work) for its host, most of it in code that "
+        "no event covers, before cudaLaunchKernel (1 time, 90.0 µs)."
     )
     assert report.tables["pauses"]["waited_for"].tolist() == ["host: before cudaLaunchKernel"]
 
@@ -81,7 +81,8 @@ def test_the_host_is_blamed_for_late_launches() -> None:
 def test_the_answer_on_the_demo_names_the_loader_and_what_a_faster_one_gains() -> None:
     answer, *others = idle_report(graph_of(DATA / "demo"), ["x"]).sentences
     assert answer == (
-        "Devices wait 9.74 ms (10 % of their time, summed over 4 devices) for their data loaders, in "
+        "Devices wait 9.74 ms (10 % of the time from their first to last work, summed over 4 devices) for their data "
+        "loaders, in "
         "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ (8 times)."
     )
     gain = hg.what_if(graph_of(DATA / "demo")).free_dataloader().run()
@@ -178,9 +179,9 @@ def test_summaries_are_given_and_series_if_asked_for(results: Results) -> None:
 
 
 def test_a_full_queue_is_told(results: Results, run: Any) -> None:
-    assert "held at most 171 kernels and copies" in results("counters", DEMO)["conclusions"][0]
+    assert "Queues never filled (at most 171 of 1,024 launches" in results("counters", DEMO)["conclusions"][0]
     said = results("counters", DEMO, "--full", "100")["conclusions"]
-    assert "the queue held 100 kernels and copies or more for" in said[0]
+    assert "held 171 launches, and 100 or more for" in said[0]
     assert run("counters", DEMO, "--full", "0").code == 2
 
 
@@ -261,7 +262,9 @@ def test_counters_are_a_table_of_their_own(results: Results, tmp_path: Path) -> 
 def test_given_peaks_are_the_roof(results: Results) -> None:
     tables = results("roofline", HOST, "--peak-tflops", "1", "--peak-gbs", "50")
     roof = [line for line in tables["conclusions"] if line.startswith("The roof")]
-    assert roof == ["The roof: at most 1 TFLOP/s (given with --peak-tflops) and 50 GB/s (given with --peak-gbs)."]
+    assert roof == [
+        "The roof of the CPU: at most 1 TFLOP/s (given with --peak-tflops) and 50 GB/s (given with --peak-gbs)."
+    ]
     assert {row["peak_tflop_s"] for row in tables["roofline"]} == {1.0}
 
 

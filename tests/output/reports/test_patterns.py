@@ -9,7 +9,7 @@ from htagraph.core.naming import LINEAR
 from htagraph.output.reports.patterns import patterns_report, repeating_operator
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import DATA, graph_of, raw_events
-from tests.strategies import load
+from tests.strategies import kernel, launch, load, op, step
 
 
 def raw_sequences(name: str) -> tuple[Counter[tuple[str, ...]], Counter[tuple[str, ...]]]:
@@ -42,7 +42,8 @@ def test_the_answer_on_the_demo_is_what_the_raw_events_say() -> None:
         if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
     )  # fmt: skip
     assert patterns_report(graph, ["x"]).sentences[0] == (
-        f"{name} launched the same {len(sequence)} kernels {counts[sequence]} times over 4 ranks: {most / 1000:.1f} ms "
+        f"{name} launched the same {len(sequence)} kernels {counts[sequence]} times over 4 ranks: "
+        f"{most / counts[sequence]:.1f} µs each, {most / 1000:.1f} ms in all "
         f"({100 * most / whole:.0f} % of device time)."
     )
 
@@ -53,9 +54,17 @@ def test_what_was_asked_for_comes_before_what_repeats() -> None:
 
 
 def test_where_nothing_repeats_that_is_said_unless_a_linear_layer_ran() -> None:
-    assert patterns_report(graph_of(DATA / "gloo_ddp"), ["x"]).sentences == [
-        "No operator, annotation or function launched the same 3 kernels or more twice."
-    ]
+    assert patterns_report(graph_of(DATA / "gloo_ddp"), ["x"]).sentences[0] == (
+        "Nothing ran on a device, so no kernels repeat."
+    )
+    each = load([launch(0, 2, 1), kernel("a", 5, 5, 1)])
+    assert (
+        patterns_report(each, ["x"])
+        .sentences[0]
+        .startswith(
+            "No operator, annotation or function launched the same 3 kernels or more twice. To see which kernels"
+        )
+    )
     assert repeating_operator(load([])) == LINEAR
     once = load(linear(0, 1, "a", "b", "c"))
     assert patterns_report(once, ["x"]).sentences[0].startswith("aten::linear launched the same 3 kernels 1 time: ")
@@ -78,3 +87,25 @@ def test_time_that_is_mostly_communication_is_said_to_hold_waits() -> None:
     assert "100 % of it is communication, with its waits for other ranks: htagraph collectives demo" in said
     computing = patterns_report(graph, ["demo"]).sentences
     assert not [sentence for sentence in computing if "communication" in sentence]
+
+
+def test_what_holds_a_step_does_not_hide_what_repeats_inside() -> None:
+    """A train step that launches every kernel of its step repeats as the steps do; its layers say more."""
+    events = []
+    for number in range(3):
+        at = 10_000 * number
+        events += [step(number, at, 9_000), op("train_step", at + 1, 8_000)]
+        for layer in range(3):
+            begin = at + 100 + 1_000 * layer
+            events.append(op("layer", begin, 500))
+            for each in range(3):
+                correlation = 100 * number + 10 * layer + each + 1
+                events += [
+                    launch(begin + 10 * each, 2, correlation),
+                    kernel("abc"[each], begin + 10 * each + 5, 4, correlation),
+                ]
+    graph = load(events)
+    assert repeating_operator(graph) == "layer"
+    assert (
+        patterns_report(graph, ["x"]).sentences[0].startswith("layer launched the same 3 kernels 9 times: 12.0 µs each")
+    )
