@@ -23,13 +23,13 @@ from htagraph.findings.gain import GAIN, FasterCode, GainClaim, gaining, halved_
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.no_device_work import NoDeviceWorkClaim
-from htagraph.findings.nothing_recorded import TOO_LITTLE
 from htagraph.findings.open_step import OpenStepClaim
 from htagraph.findings.phrases import Suggestion, share_text
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER, StragglerClaim
+from htagraph.findings.too_little import TOO_LITTLE
 from htagraph.findings.verdict import Sentence, claims_of, stated
 from htagraph.findings.whereabouts import path_percent, place_of, whereabouts
 from htagraph.graph.dependency_graph import DependencyGraph

@@ -42,7 +42,6 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED, InterruptedClaim
-from htagraph.findings.least_time import least_share
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.remedy import REMEDY, WAYS_OF_REDUCTIONS, RemedyClaim
@@ -343,6 +342,9 @@ def _least_share(results: Results, row: Mapping[Any, Any]) -> float:
     is_on_device = row["what"] in ("kernel", "operator") and results.bound.cause == "computation"
     if not is_on_device or not row["target"]:
         return 0.0
+    # loaded here, for a summary of a job that devices do not bound starts sooner without
+    from htagraph.findings.least_time import least_share
+
     chosen = activities_of(initial(results.graph), criteria(row["target"]))[:-1]
     return least_share(results.graph, chosen)
 

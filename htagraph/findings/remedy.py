@@ -295,8 +295,7 @@ class _Way(NamedTuple):
     change: str
     """The same change, as a thing."""
     advice: str
-    """What to do. ``{name}`` stands for the words of `_NAMED`, or for the name of an activity; ``{tuning}`` for the
-    setting of torch.compile that tries kernels, where the job is not compiled."""
+    """What to do, with ``{name}`` (words of `_NAMED`, or of an activity) and ``{tuning}`` (a way of torch.compile)."""
     plain: str
     """The same for a program without PyTorch."""
     needs: tuple[Precondition, ...] = ()
@@ -492,7 +491,6 @@ class RemedyClaim(Claim):
 def _when(results: Results) -> list[RemedyClaim]:
     """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
     claims, makespan = [], results.makespan_ns
-    is_compiled = bool(naming.names_that(naming.is_compiled_region, results.graph.names).any())
     for kind, way in _KINDS.items():
         find = way.find
         of_kind = []
@@ -516,7 +514,6 @@ def _when(results: Results) -> list[RemedyClaim]:
                 options = tuple(word for pair in changes for word in pair if word)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 name = _NAMED[find](results) if find in _NAMED else name
-                shown = tuple(rows[:MOST_ROWS].tolist())
                 gain = gain_of(outcome, results.whole)
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
@@ -531,13 +528,13 @@ def _when(results: Results) -> list[RemedyClaim]:
                         kind,
                         gain.value_us,
                         "us",
-                        rows=shown,
+                        rows=tuple(rows[:MOST_ROWS].tolist()),
                         change=change,
                         text=text,
                         name=name,
                         checks=checks,
                         is_of_transfers=find in (_messages, _calls, way_facts.accumulation, *_HALF_THE_BYTES),
-                        is_compiled=is_compiled,
+                        is_compiled=bool(naming.names_that(naming.is_compiled_region, results.graph.names).any()),
                     )
                     of_kind.append(saved_claim(claim))
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []

@@ -20,7 +20,7 @@ from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.incomplete import INCOMPLETE
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
-from htagraph.findings.nothing_recorded import NOTHING_RECORDED, TOO_LITTLE
+from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.one_execution import ONE_EXECUTION
 from htagraph.findings.open_step import OPEN_STEP
 from htagraph.findings.phrases import spoken
@@ -33,6 +33,7 @@ from htagraph.findings.slow_beside import SLOW_BESIDE
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.too_little import TOO_LITTLE
 from htagraph.findings.uneven_exchange import UNEVEN_EXCHANGE
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
 from htagraph.findings.unexplained import UNEXPLAINED
