@@ -288,7 +288,7 @@ def test_summary_loads_only_the_analyses_that_it_shows() -> None:
         "htagraph.output.export", "htagraph.output.plot", "htagraph.core.contraction", "htagraph.trace.kineto.scan",
     )  # fmt: skip
     assert not sorted(name for name in loaded if name.startswith(not_needed))
-    assert len(_ours(loaded)) <= 236, sorted(_ours(loaded))  # each takes about a millisecond
+    assert len(_ours(loaded)) <= 240, sorted(_ours(loaded))  # each takes about a millisecond
 
 
 _RUN = "from contextlib import suppress\nfrom htagraph.cli.main import app as main\nwith suppress(SystemExit):"

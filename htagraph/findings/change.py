@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.findings.phrases import command_line, share_text, time_text
@@ -24,6 +25,7 @@ __all__ = [
     "PredictedChange",
     "Whole",
     "brief_gain",
+    "gain_in_job",
     "gain_of",
     "gain_text",
     "gain_without_interval",
@@ -47,7 +49,7 @@ about half of it. Doubled, intervals of a fourth to half of the gain are not sho
 
 
 class Whole(NamedTuple):
-    """The time of which gains are shares."""
+    """The base of gains in percent."""
 
     makespan_ns: int
     """The time of the usual steps, or of the job, without a change, ns."""
@@ -88,7 +90,7 @@ class Gain:
 
     @property
     def whole_words(self) -> str:
-        """The time of which the gain is a share, in words: a step, the job, or the job apart from start-up."""
+        """The base of the gain in words: a step, the job, or the job apart from start-up."""
         if self.scope == "step":
             return "a step"
         return "the job apart from start-up" if self.is_without_start_up else "the job"
@@ -187,7 +189,7 @@ def gain_of(outcome: Outcome, whole: Whole) -> Gain:
 
     Args:
         outcome: the prediction.
-        whole: the time of which the gain is a share.
+        whole: the base of the gain in percent.
     """
     value_us, interval = saved_us(outcome)
     low_us, high_us = interval
@@ -203,8 +205,28 @@ def gain_of(outcome: Outcome, whole: Whole) -> Gain:
     )
 
 
+def gain_in_job(outcome: Outcome, steps: npt.NDArray[np.integer]) -> Gain:
+    """Return the gain of a change in the whole job, for work of steps that are no usual ones.
+
+    Args:
+        outcome: the prediction.
+        steps: the steps of the work that the change is about.
+    """
+    low_us, high_us = interval_us(outcome)
+    numbers = np.unique(steps)
+    only_step = int(numbers[0]) if len(numbers) == 1 else None
+    return Gain(
+        outcome.saved_ns / 1000,
+        low_us,
+        high_us,
+        steps=0,
+        makespan_us=outcome.baseline_ns / 1000,
+        mostly_in=only_step,
+    )
+
+
 def gain_without_interval(value_us: float, whole: Whole) -> Gain:
-    """Return a gain that is known to be this long, µs, as a share of a time."""
+    """Return a gain that is known to be this long, µs."""
     return Gain(
         value_us,
         value_us,
@@ -316,6 +338,8 @@ def brief_gain(gain: Gain) -> str:
     most_us = per_step(gain.high_us, gain.steps)
     less = "less per step" if gain.scope == "step" else "less"
     whole = "" if gain.scope == "step" else f" of {gain.whole_words}"
+    if gain.scope == "job" and gain.mostly_in is not None:
+        less = f"less, mostly in step {gain.mostly_in}"
     if not is_sure(gain):
         percent = 100 * gain.high_us / gain.makespan_us if gain.makespan_us else 0.0
         return f"up to {time_text(most_us)} {less} ({share_text(percent)}{whole})"

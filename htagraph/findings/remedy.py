@@ -19,7 +19,7 @@ from htagraph.core.kernels import ELEMENTWISE, SINGLE_PRECISION
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.findings import preconditions, transfer_ways, way_facts
-from htagraph.findings.change import Gain, PredictedChange, gain_of, interval_us, less_text, usual_us
+from htagraph.findings.change import Gain, PredictedChange, gain_in_job, gain_of, less_text, usual_us
 from htagraph.findings.finding import PREDICTS, Claim, Evidence, Finding, gain_in, in_short, of_activities, saved_claim
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.operator_ways import usual_work
@@ -517,8 +517,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                 gain = gain_of(outcome, results.whole)
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
-                    low_us, high_us = interval_us(outcome)
-                    gain = Gain(outcome.saved_ns / 1000, low_us, high_us, 0, outcome.baseline_ns / 1000)
+                    gain = gain_in_job(outcome, steps)
                 gain = within(gain, _reach_on(results, kind))
                 gain = _bounded(results, gain, kind, rows)
                 if gain.percent >= MIN_PERCENT:

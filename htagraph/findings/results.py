@@ -245,7 +245,7 @@ class Results:
 
     @property
     def whole(self) -> Whole:
-        """The time of which gains are shares."""
+        """The base of gains in percent."""
         return Whole(self.makespan_ns, self.steps, self.warm_graph is not self.graph)
 
     @cached_property

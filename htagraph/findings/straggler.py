@@ -178,7 +178,8 @@ def _words(claim: StragglerClaim) -> str:
 def _why(claim: StragglerClaim) -> str:
     """Return why the other ranks wait for this one."""
     if claim.pause:
-        return f"Nothing is recorded in the pause: a sleep, a lock, input or output?{_to_record(claim)}"
+        asked = f"Rank {claim.about} makes the others wait: nothing is recorded in its pause"
+        return f"{asked} (a sleep, a lock, input or output?).{_to_record(claim)}"
     reason = CAUSES[claim.cause].reason
     activity = f", mainly {in_short(claim.cause_name)}" if claim.cause_name else ""
     return f"The others wait for rank {claim.about}: {reason}{activity}."
@@ -191,7 +192,7 @@ def _to_record(claim: StragglerClaim) -> str:
     setting = claim.recorder.setting("modules")
     if not setting:
         return ""
-    return f" Record that rank with {setting}."
+    return f" Record it with {setting}."
 
 
 def _pause_words(claim: StragglerClaim, pause: SilentPause) -> str:

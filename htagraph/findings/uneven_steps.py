@@ -33,6 +33,7 @@ __all__ = [
     "StepTimes",
     "StepsInWords",
     "UnevenStepsClaim",
+    "step_range_text",
     "step_text",
     "steps_in_words",
     "usual_step_text",
@@ -154,15 +155,38 @@ def usual_step_text(graph: DependencyGraph) -> str:
     odd_count = recorded - count
     if odd_count >= SEVERAL and odd_count > LARGE_SHARE * recorded:  # a part of the job, not odd steps
         return f"{count} of {plural(recorded, 'step')}, of {time}"
-    shortest_ns, longest_ns = _extremes(graph)
-    is_wide = longest_ns > LIMITS.uneven * shortest_ns
-    if not other.any() and recorded > 1 and is_wide:
-        return f"{plural(recorded, 'step')} of {_range_text(shortest_ns, longest_ns)} ({time} in the mean)"
-    if other.any() and 1 < count < SEVERAL and is_wide:
-        usual_words = f"{count} usual ones: {time}"
-        return f"{plural(recorded, 'step')} of {_range_text(shortest_ns, longest_ns)} ({usual_words})"
+    if other.any() and 1 < count < SEVERAL:  # too few to call all others odd
+        return f"{count} of {plural(recorded, 'step')}, of {time}"
+    if not other.any() and _are_far_apart(graph):
+        return f"{plural(count, 'step')} of {time} in the mean"
     is_usual = "usual " if other.any() and count > 1 else ""
     return f"{plural(count, f'{is_usual}step')} of {time}"
+
+
+def step_range_text(graph: DependencyGraph) -> str:
+    """Return the range of all steps, where the steps of the average are few, or steps are far apart; else empty.
+
+    Example:
+        >>> import htagraph as hg
+        >>> step_range_text(hg.load("data/demo"))
+        ''
+    """
+    cadence = cadence_of(graph)
+    if cadence is None or not _are_far_apart(graph):
+        return ""
+    usual = usual_step_ns(graph, graph.time)
+    other = _is_other(graph, cadence, usual)
+    count = int(np.bincount(graph.step_spans.rank[~other]).max())
+    if other.any() and not 1 < count < SEVERAL:
+        return ""
+    shortest_ns, longest_ns = _extremes(graph)
+    return f"{time_text(shortest_ns / 1000)} to {time_text(longest_ns / 1000)}"
+
+
+def _are_far_apart(graph: DependencyGraph) -> bool:
+    """Return whether the longest step takes more than twice as long as the shortest."""
+    extremes = _extremes(graph)
+    return extremes.longest_ns > LIMITS.uneven * extremes.shortest_ns
 
 
 class _Extremes(NamedTuple):
@@ -185,11 +209,6 @@ def _extremes(graph: DependencyGraph) -> _Extremes:
     lengths = lasted.copy()
     lengths[follows + by_ends] = np.diff(mark)[follows]
     return _Extremes(float(lengths.min()), float(lengths.max()))
-
-
-def _range_text(shortest_ns: float, longest_ns: float) -> str:
-    """Return the times between which steps last."""
-    return f"{time_text(shortest_ns / 1000)} to {time_text(longest_ns / 1000)}"
 
 
 def _is_other(graph: DependencyGraph, cadence: Cadence, usual_ns: float) -> Array:

@@ -24,7 +24,7 @@ from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.next_change import NextChange, next_change_of
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
-from htagraph.findings.uneven_steps import step_text, usual_step_text
+from htagraph.findings.uneven_steps import step_range_text, step_text, usual_step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
@@ -143,9 +143,11 @@ class Summary:
         if self.graph is not None:
             length = usual_step_text(self.graph) or length
         extent = ", ".join([ranks, *kinds, length])
+        steps_range = step_range_text(self.graph) if self.graph is not None else ""
+        longer = f"{extent} ({steps_range})" if steps_range else extent
         if not self.device_use.busy:
-            return RecordingExtent(f"{extent}.", f"{extent}.")
-        return RecordingExtent(f"{extent}; {self.device_use.busy}.", f"{extent}; {self.device_use.text}.")
+            return RecordingExtent(f"{extent}.", f"{longer}.")
+        return RecordingExtent(f"{extent}; {self.device_use.busy}.", f"{longer}; {self.device_use.text}.")
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.

@@ -59,6 +59,8 @@ def test_a_share_names_the_time_of_which_it_is() -> None:
     of_step = gain_without_interval(3000.0, Whole(12_000_000, 3, is_without_start_up=True))
     assert brief_gain(of_job) == "3.00 ms less (25 % of the job)"
     assert brief_gain(apart) == "3.00 ms less (25 % of the job apart from start-up)"
+    once = Gain(3000.0, 3000.0, 3000.0, 0, 12_000.0, mostly_in=4)
+    assert brief_gain(once) == "3.00 ms less, mostly in step 4 (25 % of the job)"
     assert brief_gain(of_step) == "1.00 ms less per step (25 %)"
 
 

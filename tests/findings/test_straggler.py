@@ -58,8 +58,11 @@ def test_a_rank_that_pauses_is_to_be_asked_why_and_to_be_recorded_with_stacks() 
         "Find out why rank 1 pauses 20.0 ms per step in exchange features (its peers: 80.0 µs at most)."
     )
     assert spoken(STRAGGLER.why(claim)) == [
-        "Nothing is recorded in the pause: a sleep, a lock, input or output? Record that rank with with_stack=True."
+        "Rank 1 makes the others wait: nothing is recorded in its pause (a sleep, a lock, input or output?). "
+        "Record it with with_stack=True."
     ]
     assert "its host pauses." in STRAGGLER.whole(claim)
     is_seen = replace(claim, has_stacks=True)
-    assert spoken(STRAGGLER.why(is_seen)) == ["Nothing is recorded in the pause: a sleep, a lock, input or output?"]
+    assert spoken(STRAGGLER.why(is_seen)) == [
+        "Rank 1 makes the others wait: nothing is recorded in its pause (a sleep, a lock, input or output?)."
+    ]

@@ -10,6 +10,7 @@ from htagraph.findings.uneven_steps import (
     LongReason,
     StepTimes,
     UnevenStepsClaim,
+    step_range_text,
     step_text,
     usual_step_text,
 )
@@ -64,16 +65,20 @@ def test_steps_that_recur_are_no_usual_ones_alone() -> None:
 
 def test_no_step_is_left_out_silently_where_few_are_usual() -> None:
     two_usual = load(steps_of(110, 220, 370))
-    assert usual_step_text(two_usual) == "3 steps of 110.0 µs to 370.0 µs (2 usual ones: 165.0 µs)"
+    assert usual_step_text(two_usual) == "2 of 3 steps, of 165.0 µs"
+    assert step_range_text(two_usual) == "110.0 µs to 370.0 µs"
     long_first = load(steps_of(450, 145, 144))
-    assert usual_step_text(long_first) == "3 steps of 144.0 µs to 450.0 µs (2 usual ones: 144.5 µs)"
+    assert usual_step_text(long_first) == "2 of 3 steps, of 144.5 µs"
+    assert step_range_text(long_first) == "144.0 µs to 450.0 µs"
 
 
 def test_a_mean_that_no_step_takes_is_told_with_the_range() -> None:
-    assert (
-        usual_step_text(load(steps_of(*(60, 100, 125) * 2))) == "6 steps of 60.0 µs to 125.0 µs (95.0 µs in the mean)"
-    )
-    assert usual_step_text(load(steps_of(100, 150, 120))) == "3 steps of 123.3 µs"
+    taking_turns = load(steps_of(*(60, 100, 125) * 2))
+    assert usual_step_text(taking_turns) == "6 steps of 95.0 µs in the mean"
+    assert step_range_text(taking_turns) == "60.0 µs to 125.0 µs"
+    alike = load(steps_of(100, 150, 120))
+    assert usual_step_text(alike) == "3 steps of 123.3 µs"
+    assert step_range_text(alike) == ""
 
 
 def steps_of(*lengths: int) -> list[Json]:
