@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.change import brief_gain
+from htagraph.findings.change import brief_gain, is_sure
 from htagraph.findings.changes import ProposedChange, ProposedChanges, placed
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import time_text
@@ -76,7 +76,9 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         return None
     best = max(added, key=lambda candidate: candidate.rank)
     unit = " per step" if results.steps > 1 else ""
-    return NextChange(placed(results, best.row), f"This adds {time_text(best.adds_us)}{unit}.", best.adds_us)
+    gain = best.row.gain
+    most = "" if gain is None or is_sure(gain) else "up to "
+    return NextChange(placed(results, best.row), f"This adds {most}{time_text(best.adds_us)}{unit}.", best.adds_us)
 
 
 def _is_part_of(results: Results, row: ProposedChange, first: ProposedChange) -> bool:

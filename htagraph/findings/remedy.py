@@ -520,6 +520,7 @@ def _when(results: Results) -> list[RemedyClaim]:
                     gain = gain_in_job(outcome, steps)
                 gain = within(gain, _reach_on(results, kind))
                 gain = _bounded(results, gain, kind, rows)
+                gain = replace(gain, low_us=0.0) if checks and kind == "wide gradients" else gain  # none of 16 bits
                 if gain.percent >= MIN_PERCENT:
                     change = PredictedChange(way.change, options, gain)
                     claim = RemedyClaim(

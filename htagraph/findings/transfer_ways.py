@@ -32,6 +32,9 @@ __all__ = [
 
 _HALF: Final = 0.5
 """The share of the bytes that stays when numbers of 32 bits are sent in 16 bits. It follows from the formats."""
+_SMALLEST_BUCKET_BYTES: Final = 2**20
+"""Bytes of the smallest bucket of DistributedDataParallel by default. Source: torch.nn.parallel.distributed. Doubled,
+reductions of 2 MB that are one bucket are not split."""
 _REDUCED: Final = {"all_reduce": "all-reduced", "reduce_scatter": "reduced"}
 """The participle for gradients, by the operation."""
 
@@ -45,7 +48,7 @@ def beside_backward(graph: DependencyGraph) -> Iterator[WayFact]:
         []
     """
     late = _late_reductions(graph)
-    if late is None:
+    if late is None or (_has_ddp(graph) and _are_small(graph, late.activity)):
         return
     rows = late.activity
     op = "reduce_scatter" if _scatters(graph) else collective_op(graph.names[graph.activities.name[rows[0]]])
@@ -86,6 +89,8 @@ def how_to_send_narrow(graph: DependencyGraph) -> str:
     """Return how gradients are sent in 16 bits, by the code that reduces gradients."""
     if _has_ddp(graph):
         return "model.register_comm_hook(None, default_hooks.bf16_compress_hook)"
+    if _scatters(graph):
+        return "convert to bfloat16 before reduce_scatter, and back after it"
     return "convert to bfloat16 before all_reduce, and back after it"
 
 
@@ -158,6 +163,15 @@ def _mean_text(graph: DependencyGraph, rows: Ints) -> str:
     """Return the mean duration of some activities, in words."""
     mean_ns = float(graph.activities.duration[rows].mean())
     return time_text(mean_ns / 1000)
+
+
+def _are_small(graph: DependencyGraph, rows: Ints) -> bool:
+    """Return whether each of some reductions was recorded with less than the smallest bucket of its job."""
+    waits = graph.waits
+    bytes_of = np.zeros(len(graph.activities), np.int64)
+    bytes_of[waits.activity] = waits.bytes
+    largest = int(bytes_of[rows].max())
+    return 0 < largest <= _SMALLEST_BUCKET_BYTES
 
 
 def _halved(graph: DependencyGraph, kind: str, names: Sequence[int]) -> tuple[tuple[str, str], ...]:

@@ -24,6 +24,15 @@ def in_ddp(events: list[Json]) -> list[Json]:
     return [annotation("DistributedDataParallel.forward", 0, 55), *events]
 
 
+def reducing(numbers: int) -> list[Json]:
+    """Return steps with DistributedDataParallel that reduce gradients at once, behind the backward pass."""
+    events = in_ddp(training("behind"))
+    for event in events:
+        if event["name"].startswith("gloo:"):
+            event["args"] = {"Input Dims": [[numbers]], "Input type": ["float"]}
+    return events
+
+
 def test_reductions_behind_the_backward_pass_come_first_with_a_way() -> None:
     results = Results(job("behind"))
     claim = remedies(results)["late reductions"]
@@ -40,9 +49,16 @@ def test_reductions_beside_the_backward_pass_have_no_such_way() -> None:
 
 
 def test_buckets_of_ddp_become_smaller() -> None:
-    graph = host_job({rank: in_ddp(training("behind")) for rank in (0, 1)})
+    graph = host_job(dict.fromkeys((0, 1), reducing(2**20)))
     claim = remedies(Results(graph))["late reductions"]
     assert "make the buckets of DistributedDataParallel smaller (bucket_cap_mb)" in REMEDY.advice(claim)
+
+
+def test_a_reduction_as_small_as_the_smallest_bucket_is_not_split() -> None:
+    is_small = host_job(dict.fromkeys((0, 1), reducing(2**18)))
+    is_large = host_job(dict.fromkeys((0, 1), reducing(2**18 + 1)))
+    assert "late reductions" not in remedies(Results(is_small))
+    assert "late reductions" in remedies(Results(is_large))
 
 
 @pytest.mark.parametrize("shapes", [True, False])
@@ -52,6 +68,8 @@ def test_gradients_of_ddp_may_be_sent_in_16_bits(*, shapes: bool) -> None:
     claim = remedies(Results(graph))["wide gradients"]
     assert "bf16_compress_hook" in REMEDY.advice(claim)
     assert ("type of gradients was not recorded" in REMEDY.advice(claim)) is not shapes
+    assert claim.gain is not None
+    assert (claim.gain.low_us > 0) is shapes  # gradients of 16 bits gain nothing
 
 
 def test_without_ddp_no_hook_is_advised() -> None:
