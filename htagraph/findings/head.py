@@ -243,7 +243,7 @@ def _reasons(sentences: Sequence[Sentence], first: ProposedChange | None) -> Ite
         return 1 if sentence.finding is BOUND else 2
 
     for sentence in sorted(sentences, key=place):
-        if not _is_on_unknown(sentence.finding):
+        if not _is_on_unknown(sentence.finding) and not _repeats(sentence, first):
             yield from spoken(sentence.finding.why(*sentence.claims))
 
 
@@ -251,6 +251,13 @@ def _proposes(sentence: Sentence, first: ProposedChange) -> bool:
     """Return whether a sentence tells the claim that proposes the first change."""
     subjects = [claim.about for claim in sentence.claims]
     return sentence.finding.name == first.finding and first.about in subjects
+
+
+def _repeats(sentence: Sentence, first: ProposedChange | None) -> bool:
+    """Return whether a sentence is about the code of which the first line tells the share, and not about the bound."""
+    if first is None or not first.is_hypothetical or sentence.finding is BOUND:
+        return False
+    return bool(sentence.claims) and sentence.claims[0].about == first.about
 
 
 def _is_on_unknown(finding: Finding) -> bool:

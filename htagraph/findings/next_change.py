@@ -76,9 +76,11 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         return None
     best = max(added, key=lambda candidate: candidate.rank)
     unit = " per step" if results.steps > 1 else ""
+    adds = time_text(best.adds_us)
     gain = best.row.gain
-    most = "" if gain is None or is_sure(gain) else "up to "
-    return NextChange(placed(results, best.row), f"This adds {most}{time_text(best.adds_us)}{unit}.", best.adds_us)
+    if gain is not None and not is_sure(gain):
+        adds = f"up to {adds}"
+    return NextChange(placed(results, best.row), f"This adds {adds}{unit}.", best.adds_us)
 
 
 def _is_part_of(results: Results, row: ProposedChange, first: ProposedChange) -> bool:

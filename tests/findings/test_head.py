@@ -14,6 +14,7 @@ import htagraph as hg
 from htagraph.findings.changes import ranked
 from htagraph.findings.finding import Claim
 from htagraph.findings.head import MOST_NUMBERS, MOST_WORDS, RecordingExtent, head_of, numbers_in, times_in, words_in
+from htagraph.findings.host_pause import HostPauseClaim
 from htagraph.findings.next_change import NextChange
 from htagraph.findings.phrases import Advice
 from htagraph.findings.preconditions import HAS_GRAPHS
@@ -111,3 +112,27 @@ def test_the_next_change_is_said_by_the_first_sentence_of_its_advice() -> None:
     following = NextChange(advised, "This adds 80.0 µs.")
     head = head_of(claims, (first, advised), extent("1 rank"), following)
     assert head.then == "Begin with v. 2 of gemm. This adds 80.0 µs."
+
+
+def test_the_code_of_the_first_fact_is_not_told_twice() -> None:
+    code = gain("aten::mm", 1000.0, 50.0, "operator", target="op=aten::mm")
+    pause = HostPauseClaim(
+        "host_pause",
+        "aten::mm",
+        44.0,
+        "percent",
+        inside="f",
+        before="",
+        after="",
+        count=3,
+        total_us=9.0,
+        longest_us=3.0,
+    )
+    fact, *_ = ranked([code]).rows
+    placed = replace(fact, subject="operator aten::mm", path_percent=44.0)
+    claims = [bound("host", 70.0), pause]
+    head = head_of(claims, (placed,), extent("1 rank"))
+    assert head.first.endswith("44 % of the critical path is in operator aten::mm.")
+    assert not any("aten::mm" in reason for reason in head.why)
+    of_others = head_of(claims, (), extent("1 rank"))
+    assert any("aten::mm" in reason for reason in of_others.why)
