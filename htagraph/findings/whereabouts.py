@@ -58,7 +58,10 @@ def place_of(results: Results, options: tuple[str, ...]) -> str:
     """
     rows = _rows(results.graph, options)
     around = _around(results.graph, rows) if len(rows) else ""
-    return f"mostly in {in_short(around)}" if around else ""
+    if not around:
+        return ""
+    place = in_short(around)
+    return f"in {place}" if len(rows) == 1 else f"mostly in {place}"
 
 
 def path_percent(results: Results, options: tuple[str, ...]) -> float:
@@ -128,16 +131,23 @@ def _how_often(results: Results, rows: Ints) -> str:
     usual = rows[np.isin(acts.step[rows], numbers)]
     is_per_step = results.steps > 1 and len(usual) >= len(numbers)
     counted = usual if is_per_step else rows
-    steps = len(numbers) if is_per_step else 1
-    rank, counts = np.unique(acts.rank[counted], return_counts=True)
-    fewest = round(int(counts.min()) / steps)
-    most = round(int(counts.max()) / steps)
-    times = "once" if most == 1 else plural(most, "time")
+    ranks, rank = np.unique(acts.rank[counted], return_inverse=True)
+    step = np.zeros(len(counted), np.int64)
+    steps = 1
+    if is_per_step:
+        step = np.searchsorted(np.sort(numbers), acts.step[counted])
+        steps = len(numbers)
+    counts = np.bincount(rank * steps + step, minlength=len(ranks) * steps)
+    fewest = int(counts.min())
+    most = int(counts.max())
+    times = plural(most, "time")
     if fewest < most:
         times = f"{fewest:,} to {times}"
+    elif most == 1:
+        times = "once"
     per_step = " per step" if is_per_step else ""
-    ranks = " on each rank" if len(rank) > 1 else ""
-    return f"{times}{per_step}{ranks}"
+    on_ranks = " on each rank" if len(ranks) > 1 else ""
+    return f"{times}{per_step}{on_ranks}"
 
 
 def _around(graph: DependencyGraph, rows: Ints) -> str:

@@ -40,7 +40,13 @@ def test_a_function_of_the_user_comes_before_regions_and_libraries() -> None:
 def test_a_kernel_is_in_the_operator_that_launches_it() -> None:
     events = [op("aten::mm", 0, 20), launch(5, 5, 1), kernel("some_kernel", 30, 500, 1)]
     options = ("--scale", "name=some_kernel,kind=computation:0.5")
-    assert whereabouts(Results(load(events)), options) == "it runs once, mostly in aten::mm"
+    assert whereabouts(Results(load(events)), options) == "it runs once, in aten::mm"
+
+
+def test_counts_that_differ_between_steps_are_a_range() -> None:
+    events = stepping()
+    events += [op("aten::mm", 1000 * number + 860, 100) for number in (1, 3)]
+    assert whereabouts(Results(load(events)), _HALF) == "it runs 3 to 4 times per step, mostly in encoder"
 
 
 def test_changes_of_other_kinds_have_no_place() -> None:
