@@ -190,6 +190,8 @@ def _advice(graph: DependencyGraph, lost: Part, lacking: _Ledgers) -> str:
         return "Load the files of all ranks, to see which rank is late, and how long transfers take."
     if lost in (Part.DEVICE, Part.THREADS) and any(Part.THREADS in rank.lacks for rank in lacking):
         return _all_threads(graph)
+    if lost == Part.CALLS and all(rank.launches for rank in lacking):  # the host was recorded
+        return "Use the whole file, or record again: it has some launch calls, and the others were cut off."
     numbers = {rank.rank for rank in lacking}
     traces = [trace for number, trace in graph.traces.items() if number in numbers]
     if lost in _SETTING:

@@ -219,8 +219,17 @@ def _is_repeated(graph: DependencyGraph, rows: Ints) -> bool:
 
 
 def _has_wide_gradients(graph: DependencyGraph, rows: Ints) -> bool | None:
-    """Return whether most reductions whose type was recorded are in float32; None where no type was recorded."""
-    texts = argument_texts(graph, [*_TYPE_ARGUMENTS], rows)
+    """Return whether most reductions whose type was recorded are in float32; None where no type was recorded.
+
+    The type stands beside a kernel, or beside the operator that launched it.
+    """
+    acts = graph.activities
+    cause = acts.cause[rows]
+    launches = cause[acts.on_device[rows] & (cause >= 0)]
+    operators = graph.tree.nearest(acts.kind == ActivityKind.OP, launches)
+    known = operators[operators >= 0]
+    recorded = np.unique(np.concatenate([rows, known]))
+    texts = argument_texts(graph, [*_TYPE_ARGUMENTS], recorded)
     types = [text.decode().lower() for argument in _TYPE_ARGUMENTS for text in texts[argument] if text]
     is_wide = [bool(_FLOAT32.search(text)) for text in types]
     return float(np.mean(is_wide)) > MOST if types else None

@@ -102,3 +102,16 @@ def test_a_device_that_meets_ranks_which_were_not_read_is_bound_by_communication
     assert "% transfers between ranks, or waiting for ranks not recorded" in answer
     assert sum("The recording lacks" in sentence for sentence in rest) == 1
     assert not any("lacks" in sentence for sentence in kernels_report(graph, ["x"]).sentences)
+
+
+def test_a_file_with_some_launch_calls_was_cut_and_its_host_was_recorded() -> None:
+    alone = [kernel("gemm", 100 * number + 30, 20, number + 1) for number in range(40)]
+    operators = [op("aten::mm", 100 * number, 20) for number in range(40)]
+    without = load([*operators, *alone])
+    assert [missing.advice for missing in missing_parts(without) if missing.lost == Part.CALLS] == [
+        "Record with ProfilerActivity.CPU."
+    ]
+    cut = load([*operators, *alone, launch(5, 8, 1)])
+    assert [missing.advice for missing in missing_parts(cut) if missing.lost == Part.CALLS] == [
+        "Use the whole file, or record again: it has some launch calls, and the others were cut off."
+    ]

@@ -12,6 +12,7 @@ from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import Suggestion, and_list, command_line, plural, share_text, shortened, time_text
+from htagraph.findings.steady_gain import SteadyGain
 
 __all__ = [
     "FusionGain",
@@ -35,8 +36,8 @@ class FusionGain(NamedTuple):
 
     options: tuple[str, ...]
     """The change, as options of the verb that predicts it."""
-    percent: float
-    """How much shorter the job is, percent."""
+    gain: SteadyGain
+    """How much shorter the steady job is."""
 
 
 def pattern_text(pattern: str) -> str:
@@ -143,12 +144,14 @@ def _next(fusion: FusionGain | None, inputs: Sequence[str]) -> list[str]:
     """Return how to shorten a repeated sequence, where that gains, with the command that predicts the gain."""
     if fusion is None:
         return []
-    if fusion.percent < MIN_PERCENT:
+    gain = fusion.gain
+    if gain.percent < MIN_PERCENT:
         said = "Fusing its kernels would hardly make the job shorter. To see what bounds it"
         return [Suggestion(said, command_line("critical-path", inputs))]
+    apart = " apart from start-up" if gain.is_without_start_up else ""
     said = (
-        "Fuse its kernels (torch.compile) or replay them as a CUDA graph: without launches and pauses between them, "
-        f"the job would be {share_text(fusion.percent)} shorter"
+        "Fuse its kernels (torch.compile): without launches and pauses between them, "
+        f"the job{apart} would be {share_text(gain.percent)} shorter"
     )
     return [Suggestion(said, command_line("what-if", inputs, *fusion.options))]
 

@@ -11,6 +11,7 @@ import pandas as pd
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE, SHORT_LIST
 from htagraph.findings.phrases import Suggestion, and_list, command_line, plural, share_text, spoken, time_text
+from htagraph.findings.steady_gain import SteadyGain
 from htagraph.queries.device_record import DeviceRecord
 from htagraph.queries.launch_queues import QueueUse
 
@@ -27,12 +28,12 @@ _TO_SEE_LAUNCHES: Final = {
 
 
 class LaunchCosts(NamedTuple):
-    """The cost of launching beside the time of its calls; NaN or empty where the cost is not known."""
+    """The cost of launching beside the time of its calls; NaN, None or empty where the cost is not known."""
 
     path_percent: float = math.nan
     """The share of launch calls and launch latencies in the critical path."""
-    saved_percent: float = math.nan
-    """How much shorter the job is if launch calls take no time."""
+    saved: SteadyGain | None = None
+    """How much shorter the steady job is if launch calls take no time; None where that is not known."""
     allocator: pd.Series[float] = pd.Series(dtype="float64")
     """The time of the calls that free device memory or ask for it by name, the most first, µs."""
     allocator_calls: int = 0
@@ -134,15 +135,15 @@ def _allocator(costs: LaunchCosts, launching_us: float, inputs: Sequence[str]) -
 
 def _shorter(costs: LaunchCosts, inputs: Sequence[str]) -> str:
     """Return the gain of launch calls without time, with the changes that come near; empty where it is not known."""
-    if math.isnan(costs.saved_percent):
+    saved = costs.saved
+    if saved is None:
         return ""
-    if costs.saved_percent < MIN_PERCENT:
+    if saved.percent < MIN_PERCENT:
         said = "Shorter launch calls would hardly make the job shorter. To see what bounds it"
         return Suggestion(said, command_line("critical-path", inputs))
-    said = (
-        "CUDA graphs, torch.compile or fewer kernels make launching cheaper: without it, the job would be at most "
-        f"{share_text(costs.saved_percent)} shorter"
-    )
+    apart = " apart from start-up" if saved.is_without_start_up else ""
+    shorter = f"the job{apart} would be at most {share_text(saved.percent)} shorter"
+    said = f"With launch calls of no time, {shorter}; CUDA graphs and torch.compile take operators off the host, too"
     return Suggestion(said, command_line("what-if", inputs, SHORTER_LAUNCHES))
 
 

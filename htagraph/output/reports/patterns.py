@@ -15,11 +15,12 @@ from htagraph.core.errors import SelectionError, nearest_words
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import LINEAR, exact_glob
 from htagraph.core.statistics import MOST, SEVERAL
-from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import ATTRIBUTES
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.phrases import Suggestion, command_line
+from htagraph.findings.results import Results
+from htagraph.findings.steady_gain import steady_gain
 from htagraph.findings.verbs import patterns as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives, report_on
@@ -244,8 +245,7 @@ def _fusion(graph: DependencyGraph, table: pd.DataFrame) -> findings.FusionGain 
         return None
     options = ("--fuse", criteria_text({"op": exact_glob(str(most["operator"]))}))
     with suppress(SelectionError):  # no two of its kernels follow each other
-        outcome = scenario_of(graph, options).run()
-        return findings.FusionGain(options, 100 * outcome.saved_ns / max(outcome.baseline_ns, 1))
+        return findings.FusionGain(options, steady_gain(Results(graph), options))
     return None
 
 

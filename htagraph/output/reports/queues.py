@@ -13,10 +13,11 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import BLOCKING, FULL_QUEUE, ActivityKind, of_kinds
 from htagraph.core.naming import sibling_names
 from htagraph.core.tables import Col, Table
-from htagraph.findings.change import scenario_of
 from htagraph.findings.finding import MEASURES
 from htagraph.findings.incomplete import missing_parts
 from htagraph.findings.phrases import shortened
+from htagraph.findings.results import Results
+from htagraph.findings.steady_gain import SteadyGain, steady_gain
 from htagraph.findings.verbs import queues as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.allocator import allocator_calls
@@ -115,24 +116,23 @@ def _costs(graph: DependencyGraph, *, has_launches: bool) -> findings.LaunchCost
     spent = pd.Series(acts.duration[calls] / 1000, dtype="float64").groupby(names).sum()
     return findings.LaunchCosts(
         path_percent=_launching_percent(graph),
-        saved_percent=_saved_percent(graph),
+        saved=_saved(graph),
         allocator=spent.sort_values(ascending=False),
         allocator_calls=len(calls),
         at_full_queue=calls_at_full_queues(graph).tolist(),
     )
 
 
-def _saved_percent(graph: DependencyGraph) -> float:
-    """Return how much shorter the job is if launch calls take no time, percent.
+def _saved(graph: DependencyGraph) -> SteadyGain | None:
+    """Return how much shorter the steady job is if launch calls take no time.
 
-    The result is NaN where that is not known: parts are missing, or no call is a launch.
+    The result is None where that is not known: parts are missing, or no call is a launch.
     """
     if missing_parts(graph):
-        return float("nan")
+        return None
     with suppress(SelectionError):  # no call is a launch
-        outcome = scenario_of(graph, [findings.SHORTER_LAUNCHES]).run()
-        return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
-    return float("nan")
+        return steady_gain(Results(graph), [findings.SHORTER_LAUNCHES])
+    return None
 
 
 def _launches_of_work(graph: DependencyGraph) -> pd.DataFrame:

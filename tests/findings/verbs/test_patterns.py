@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from htagraph.findings.steady_gain import SteadyGain
 from htagraph.findings.verbs.patterns import (
     FusionGain,
     host_repeats,
@@ -46,10 +47,10 @@ def test_fusing_is_advised_only_where_the_job_gains() -> None:
         "operator": "op",
     }
     patterns = pd.DataFrame(rows)
-    gains = FusionGain(("--fuse", "op=op"), 4.0)
+    gains = FusionGain(("--fuse", "op=op"), SteadyGain(4.0))
     said = patterns_sentences(patterns, "op", 45_000.0, ["x"], gains)
     assert said[1].endswith("would be 4 % shorter: htagraph what-if x --fuse op=op")
-    little = patterns_sentences(patterns, "op", 45_000.0, ["x"], FusionGain(("--fuse", "op=op"), 0.5))
+    little = patterns_sentences(patterns, "op", 45_000.0, ["x"], FusionGain(("--fuse", "op=op"), SteadyGain(0.5)))
     assert little[1].startswith("Fusing its kernels would hardly make the job shorter.")
 
 

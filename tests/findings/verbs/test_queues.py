@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 import htagraph as hg
+from htagraph.findings.steady_gain import SteadyGain
 from htagraph.findings.verbs.queues import LaunchCosts, counters_sentences, launches_sentences
 from htagraph.queries.launch_queues import QueueUse
 from tests.strategies import COMPUTE, kernel, launch, load
@@ -52,11 +53,14 @@ def test_the_calls_of_the_allocator_are_named_where_they_matter() -> None:
     stats = hg.launch_stats(one)
     waits = stats["launch_us"] >= 1000
     calls = pd.Series({"cudaMalloc": 900.0, "cudaFree": 100.0})
-    said = launches_sentences(stats, hg.graph_launches(one), waits, ["x"], costs=LaunchCosts(5.0, 1.0, calls, 3))
+    said = launches_sentences(
+        stats, hg.graph_launches(one), waits, ["x"], costs=LaunchCosts(5.0, SteadyGain(1.0), calls, 3)
+    )
     assert said[1].startswith("Beside launching, 3 calls of cudaMalloc and cudaFree took 1.00 ms.")
     assert said[2].startswith("Shorter launch calls would hardly make the job shorter.")
-    worth = launches_sentences(stats, hg.graph_launches(one), waits, ["x"], costs=LaunchCosts(5.0, 12.0))
-    assert worth[-1].endswith("at most 12 % shorter: htagraph what-if x --no-launch-overhead")
+    worth = launches_sentences(stats, hg.graph_launches(one), waits, ["x"], costs=LaunchCosts(5.0, SteadyGain(12.0)))
+    assert "the job would be at most 12 % shorter; CUDA graphs" in worth[-1]
+    assert worth[-1].endswith(": htagraph what-if x --no-launch-overhead")
 
 
 def test_only_a_call_at_a_full_queue_waited_for_room() -> None:
