@@ -192,14 +192,24 @@ def write_figure(figure: Figure, path: str | Path, *, width: int = 1000) -> Path
         title = html.unescape(re.sub(r"<span.*|<[^>]*>", " ", figure.layout.title.text or "htagraph"))
         config = {"displaylogo": False, "responsive": True}
         least = figure.layout.height or 0  # rows are no narrower than drawn; on a larger page they are wider
-        page = type(figure)(figure).update_layout(height=None, autosize=True)
-        whole = page.to_html(include_plotlyjs=True, full_html=False, config=config, default_height="100%")
+        whole = _in_page(figure, config)
         text = _PAGE.format(title=html.escape(" ".join(title.split())), figure=whole, least=least)
         data = text.encode("utf-8", "replace")
     else:
         data = _picture(figure, suffix[1:], width)
     write_whole(target, data)
     return target
+
+
+def _in_page(figure: Figure, config: dict[str, bool]) -> str:
+    """Return a figure as HTML that is as high as the element around it; the figure itself stays as it is."""
+    height = figure.layout.height
+    autosize = figure.layout.autosize
+    figure.update_layout(height=None, autosize=True)  # to copy a figure warns of old kinds of maps in old versions
+    try:
+        return str(figure.to_html(include_plotlyjs=True, full_html=False, config=config, default_height="100%"))
+    finally:
+        figure.update_layout(height=height, autosize=autosize)
 
 
 def _picture(figure: Figure, kind: str, width: int) -> bytes:

@@ -111,7 +111,7 @@ def test_a_part_of_a_whole_adds_nothing_to_it() -> None:
 def test_too_many_sets_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     results = Results(graph_of(DATA / "demo"))
     exact = plan_of(results)
-    monkeypatch.setattr(together, "_MOST_SETS", 2)
+    monkeypatch.setattr(together, "_MOST_SETS", 1)
     greedy = plan_of(results)
     assert exact.how == "optimal" != greedy.how
     assert greedy.saved_us <= exact.saved_us <= greedy.curve["possible_us"].iloc[-1]
