@@ -182,9 +182,20 @@ def _cause_and_share(claim: BoundClaim) -> str:
     silent = claim.silent if claim.about == "host" else None
     if silent and silent.percent > MOST * claim.figure:
         return f"what {silent.name} does or waits for, of which nothing is recorded: {share_text(silent.percent)}"
-    share = share_text(claim.figure - (silent.percent if silent else 0.0))
+    without = silent.percent if silent else _eventless_on_cpu(claim)
+    share = share_text(claim.figure - without)
     word = "host time" if is_mostly_unrecorded(claim) and not silent else _called(claim, claim.about)
     return f"{word}: {share}"
+
+
+def _eventless_on_cpu(claim: BoundClaim) -> float:
+    """Return the share of the path, percent, in which no operator of a job without a device runs; 0 for little.
+
+    Such time is no computation. Where a device works, it is host time like any other, and is told behind the share.
+    """
+    is_told = claim.is_on_cpu and claim.about == "host" and not claim.silent and not is_mostly_unrecorded(claim)
+    is_worth = claim.unrecorded_percent >= 100 * MIN_SHARE
+    return claim.unrecorded_percent if is_told and is_worth else 0.0
 
 
 def _in_silence(claim: BoundClaim) -> str:
@@ -224,7 +235,9 @@ def bound_reason(claim: BoundClaim) -> str:
     kernel = claim.first_kernel
     largest = f"; {_largest_is(kernel)}" if kernel else (claim.largest or "") * claim.is_on_cpu
     silence = _in_silence(claim) if claim.silent else ""
-    return f"{_bound_by(claim, in_full=False)}{on_rank}{silence}{largest}."
+    eventless = _eventless_on_cpu(claim)
+    rest = f"; in {share_text(eventless)}, no event is recorded" if eventless else ""
+    return f"{_bound_by(claim, in_full=False)}{on_rank}{silence}{largest}{rest}."
 
 
 def _largest_is(kernel: KernelShare) -> str:

@@ -142,7 +142,7 @@ class ProposedChange:
         return bool(self.subject) and not self.action
 
     @property
-    def facts(self) -> tuple[str, ...]:
+    def share_sentences(self) -> tuple[str, ...]:
         """The share of code as sentences, the longest first; none where a way is known, or the share is small."""
         is_large = self.path_percent >= MIN_PERCENT  # NaN is not
         if not self.is_hypothetical or not is_large:
@@ -156,7 +156,7 @@ class ProposedChange:
     @property
     def _fact(self) -> str:
         """The words for code without a known way, and the share of the code."""
-        return " ".join((_NO_WAY, *self.facts[:1]))
+        return " ".join((_NO_WAY, *self.share_sentences[:1]))
 
     def with_command(self, inputs: Iterable[str]) -> str:
         """Return the change as the first thing to do, with the command that predicts the gain, if one does."""

@@ -191,7 +191,7 @@ def _next_texts(following: NextChange | None) -> list[NextText]:
         return []
     change = following.row
     if change.is_hypothetical:
-        return [NextText(fact, is_advice=False) for fact in change.facts]
+        return [NextText(fact, is_advice=False) for fact in change.share_sentences]
     advice = change.action.first if isinstance(change.action, Advice) else change.action
     title = change.change.title if change.change else ""
     action = advice or (f"{title}." if title else "")

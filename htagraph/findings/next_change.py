@@ -76,11 +76,13 @@ def next_change_of(results: Results, changes: ProposedChanges) -> NextChange | N
         return None
     best = max(added, key=lambda candidate: candidate.rank)
     unit = " per step" if results.steps > 1 else ""
-    adds = time_text(best.adds_us)
+    saved = time_text(best.adds_us)
     gain = best.row.gain
     if gain is not None and not is_sure(gain):
-        adds = f"up to {adds}"
-    return NextChange(placed(results, best.row), f"This adds {adds}{unit}.", best.adds_us)
+        saved = f"up to {saved}"
+    row = placed(results, best.row)
+    sentence = f"This saves {saved} more{unit}."
+    return NextChange(row, sentence, best.adds_us)
 
 
 def _is_part_of(results: Results, row: ProposedChange, first: ProposedChange) -> bool:

@@ -227,9 +227,9 @@ def _has_wide_gradients(graph: DependencyGraph, rows: Ints) -> bool | None:
     cause = acts.cause[rows]
     launches = cause[acts.on_device[rows] & (cause >= 0)]
     operators = graph.tree.nearest(acts.kind == ActivityKind.OP, launches)
-    known = operators[operators >= 0]
-    recorded = np.unique(np.concatenate([rows, known]))
-    texts = argument_texts(graph, [*_TYPE_ARGUMENTS], recorded)
+    launching = operators[operators >= 0]
+    beside = np.unique(np.concatenate([rows, launching]))
+    texts = argument_texts(graph, [*_TYPE_ARGUMENTS], beside)
     types = [text.decode().lower() for argument in _TYPE_ARGUMENTS for text in texts[argument] if text]
     is_wide = [bool(_FLOAT32.search(text)) for text in types]
     return float(np.mean(is_wide)) > MOST if types else None

@@ -78,10 +78,14 @@ def _late_reductions(graph: DependencyGraph) -> LateReductions | None:
 
 def how_to_overlap(graph: DependencyGraph) -> str:
     """Return how reductions of gradients come to run beside the backward pass, by the code that reduces gradients."""
+    each_gradient = "reduce each gradient once it is ready (register_post_accumulate_grad_hook)"
     if _has_ddp(graph):
         return "make the buckets of DistributedDataParallel smaller (bucket_cap_mb)"
     if _scatters(graph):
-        return "reduce each gradient once it is ready (register_post_accumulate_grad_hook), or use fully_shard"
+        return f"{each_gradient}, or use fully_shard"
+    late = _late_reductions(graph)
+    if late and _are_small(graph, late.activity):  # one bucket, by default
+        return each_gradient
     return "wrap the model in DistributedDataParallel (bucket_cap_mb sets how much it reduces at once)"
 
 

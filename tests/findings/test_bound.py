@@ -89,6 +89,15 @@ def test_a_host_that_computes_is_no_host_code() -> None:
     assert "computation on the CPU" not in BOUND.why(listed)
 
 
+def test_time_without_an_event_is_no_computation() -> None:
+    events = [op("aten::mm", 0, 60), op("aten::add", 80, 20)]
+    (claim,) = BOUND.when(Results(load(events)))
+    assert isinstance(claim, BoundClaim)
+    assert BOUND.why(claim) == (
+        "Bound by computation on the CPU: 80 % of the critical path, 60 % in aten::mm; in 20 %, no event is recorded."
+    )
+
+
 def test_calls_of_the_allocator_are_a_part_of_their_own() -> None:
     events = [op("aten::empty", 0, 100), runtime("cudaMalloc", 10, 80), launch(100, 5, 1), kernel("gemm", 110, 10, 1)]
     (claim,) = BOUND.when(Results(load(events)))

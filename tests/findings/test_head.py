@@ -109,9 +109,9 @@ def test_the_next_change_is_said_by_the_first_sentence_of_its_advice() -> None:
     claims = [blocking(300.0, 30.0), gain("aten::mm", 100.0, 10.0, "operator", target="op=aten::mm")]
     first, second = ranked(claims).rows
     advised = replace(second, action=Advice("Begin with v. 2 of gemm.", "See what else takes time."))
-    following = NextChange(advised, "This adds 80.0 µs.")
+    following = NextChange(advised, "This saves 80.0 µs more.")
     head = head_of(claims, (first, advised), extent("1 rank"), following)
-    assert head.then == "Begin with v. 2 of gemm. This adds 80.0 µs."
+    assert head.then == "Begin with v. 2 of gemm. This saves 80.0 µs more."
 
 
 def test_the_code_of_the_first_fact_is_not_told_twice() -> None:

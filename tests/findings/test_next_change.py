@@ -34,7 +34,7 @@ def test_the_next_change_adds_most_to_the_first_one(path: Path) -> None:
 
     # a step of a prediction is the median of steps, and what a set saves is the mean
     assert following.adds_us == pytest.approx(adds_us(following.row), rel=0.02)
-    assert following.gain == f"This adds {time_text(following.adds_us)} per step."
+    assert following.gain == f"This saves {time_text(following.adds_us)} more per step."
     if not following.row.is_known:
         known = [row for row in changes.rows[1:] if row.is_known and row.change]
         least_us = MIN_PERCENT / 100 * results.makespan_ns / max(results.steps, 1) / 1000

@@ -24,24 +24,33 @@ def in_ddp(events: list[Json]) -> list[Json]:
     return [annotation("DistributedDataParallel.forward", 0, 55), *events]
 
 
-def reducing(numbers: int) -> list[Json]:
-    """Return steps with DistributedDataParallel that reduce gradients at once, behind the backward pass."""
-    events = in_ddp(training("behind"))
+def sized(events: list[Json], numbers: int) -> list[Json]:
+    """Return the events of a rank whose reductions have so many numbers of 32 bits each."""
     for event in events:
         if event["name"].startswith("gloo:"):
             event["args"] = {"Input Dims": [[numbers]], "Input type": ["float"]}
     return events
 
 
+def reducing(numbers: int) -> list[Json]:
+    """Return steps with DistributedDataParallel that reduce gradients at once, behind the backward pass."""
+    return sized(in_ddp(training("behind")), numbers)
+
+
 def test_reductions_behind_the_backward_pass_come_first_with_a_way() -> None:
     results = Results(job("behind"))
     claim = remedies(results)["late reductions"]
     assert REMEDY.why(claim).startswith("Gradients are all-reduced when the backward pass is over")
-    assert "DistributedDataParallel (bucket_cap_mb" in REMEDY.advice(claim)
+    assert "register_post_accumulate_grad_hook" in REMEDY.advice(claim)  # by default, they would be one bucket
     first = changes_of(results).first
     assert first is not None
-    assert first.options == ("--perfect-overlap", "")[: len(first.options)]
+    assert first.options == ("--perfect-overlap",)
     assert first.is_known
+
+
+def test_gradients_of_several_buckets_are_reduced_by_ddp() -> None:
+    graph = host_job(dict.fromkeys((0, 1), sized(training("behind"), 2**20)))
+    assert "DistributedDataParallel (bucket_cap_mb" in REMEDY.advice(remedies(Results(graph))["late reductions"])
 
 
 def test_reductions_beside_the_backward_pass_have_no_such_way() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pandas as pd
 
+from htagraph.core.kinds import GapKind
 from htagraph.findings import verdict
 from htagraph.findings.bound import BOUND, absent_ranks, is_unrecorded
 from htagraph.findings.changes import ProposedChange, ProposedChanges
@@ -135,11 +136,26 @@ def _parts(path: CriticalPath, cause: str, share: float) -> list[str]:
     words = category_words(path)[cause]
     region = silent_region(path.graph, path.segments) if cause == "host" else None
     if region is None or region.percent < MIN_PERCENT:
-        return [f"{share_text(share)} {words}"]
+        eventless = _eventless_percent(path) if cause == "host" else 0.0
+        if eventless < MIN_PERCENT:
+            return [f"{share_text(share)} {words}"]
+        return [f"{share_text(share - eventless)} {words}", f"{share_text(eventless)} time without any event"]
     silent = f"{share_text(region.percent)} in {region.name}, of which nothing is recorded"
     code = f"{share_text(share - region.percent)} {words}"
     is_code_first = share >= 2 * region.percent
     return [code, silent] if is_code_first else [silent, code]
+
+
+def _eventless_percent(path: CriticalPath) -> float:
+    """Return the share of a path, percent, in which no event is recorded, of a job that computes on the CPU; else 0.
+
+    Where a device works, such time is host code like any other.
+    """
+    if not bound_of(path).is_on_cpu:
+        return 0.0
+    parts = path.segments
+    is_eventless = parts.gap == GapKind.HOST_UNTRACED
+    return 100 * float(parts.length[is_eventless].sum()) / max(int(parts.length.sum()), 1)
 
 
 def opportunities_sentences(

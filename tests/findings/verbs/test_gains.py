@@ -9,7 +9,7 @@ from htagraph.findings.verbs.gains import OF_PATH, opportunities_sentences, path
 from htagraph.findings.verdict import claims_of
 from tests.findings.claims_by_hand import gain
 from tests.reach import DATA, graph_of
-from tests.strategies import load
+from tests.strategies import load, op
 
 
 def lines(graph: hg.DependencyGraph) -> list[str]:
@@ -39,6 +39,11 @@ def test_a_path_over_ranks_says_how_often_it_moves_and_where_most_of_it_is() -> 
     answer = lines(graph)[0]
     most = f"{100 * by_rank.max() / by_rank.sum():.0f} % is on rank {by_rank.idxmax()}."
     assert answer.endswith(f"it moves to another rank {len(path.hops())} times, and {most}")
+
+
+def test_time_without_an_event_is_no_computation_on_the_cpu() -> None:
+    answer, *_ = lines(load([op("aten::mm", 0, 60), op("aten::add", 80, 20)]))
+    assert answer.endswith(": 80 % computation on the CPU and 20 % time without any event.")
 
 
 def test_an_empty_job_has_no_path() -> None:
